@@ -1,0 +1,232 @@
+"""OpenFlow 1.5 as values: matches, actions, instructions, table entries.
+
+All are immutable, hashable and canonical, so that what was sent and what a switch reads back compare
+with ``==``. Integers are in host order; a match or set-field value is an unsigned integer as wide as its
+field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import TypeAlias
+
+
+class Port(IntEnum):
+    """Reserved port numbers."""
+
+    IN_PORT = 0xFFFFFFF8
+    CONTROLLER = 0xFFFFFFFD
+    ANY = 0xFFFFFFFF
+
+
+ANY_GROUP = 0xFFFFFFFF
+ALL_GROUPS = 0xFFFFFFFC
+ALL_TABLES = 0xFF
+NO_BUFFER = 0xFFFFFFFF
+
+
+class Field(Enum):
+    """Match and set fields: (OXM class, field number, width in bits, experimenter id or None)."""
+
+    IN_PORT = (0x8000, 0, 32, None)
+    METADATA = (0x8000, 2, 64, None)
+    ETH_DST = (0x8000, 3, 48, None)
+    ETH_SRC = (0x8000, 4, 48, None)
+    ETH_TYPE = (0x8000, 5, 16, None)
+    VLAN_VID = (0x8000, 6, 13, None)
+    IP_DSCP = (0x8000, 8, 6, None)
+    IP_ECN = (0x8000, 9, 2, None)
+    IP_PROTO = (0x8000, 10, 8, None)
+    IPV4_SRC = (0x8000, 11, 32, None)
+    IPV4_DST = (0x8000, 12, 32, None)
+    TCP_SRC = (0x8000, 13, 16, None)
+    TCP_DST = (0x8000, 14, 16, None)
+    UDP_SRC = (0x8000, 15, 16, None)
+    UDP_DST = (0x8000, 16, 16, None)
+    ICMPV4_TYPE = (0x8000, 19, 8, None)
+    ICMPV4_CODE = (0x8000, 20, 8, None)
+    ARP_OP = (0x8000, 21, 16, None)
+    ARP_SPA = (0x8000, 22, 32, None)
+    ARP_TPA = (0x8000, 23, 32, None)
+    ARP_SHA = (0x8000, 24, 48, None)
+    ARP_THA = (0x8000, 25, 48, None)
+    IPV6_SRC = (0x8000, 26, 128, None)
+    IPV6_DST = (0x8000, 27, 128, None)
+    IPV6_FLABEL = (0x8000, 28, 20, None)
+    ICMPV6_TYPE = (0x8000, 29, 8, None)
+    ICMPV6_CODE = (0x8000, 30, 8, None)
+    IPV6_ND_TARGET = (0x8000, 31, 128, None)
+    IPV6_ND_SLL = (0x8000, 32, 48, None)
+    IPV6_ND_TLL = (0x8000, 33, 48, None)
+    # Open vSwitch extensions, used by the neighbour-discovery responder and by bounces.
+    REG0 = (0x0001, 0, 32, None)
+    NXM_IN_PORT = (0x0000, 0, 16, None)
+    ND_RESERVED = (0xFFFF, 1, 32, 0x4F4E4600)
+    ND_OPTIONS_TYPE = (0xFFFF, 2, 8, 0x4F4E4600)
+    XXREG0 = (0x0001, 111, 128, None)
+
+    @property
+    def bits(self) -> int:
+        return self.value[2]
+
+    @property
+    def bytes(self) -> int:
+        return (self.value[2] + 7) // 8
+
+    @property
+    def all_ones(self) -> int:
+        return (1 << self.value[2]) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class MatchField:
+    """``value`` is 0 wherever ``mask`` is; ``mask`` is None for an exact match, never all ones."""
+
+    field: Field
+    value: int
+    mask: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A conjunction of fields, sorted by (OXM class, field number)."""
+
+    fields: tuple[MatchField, ...] = ()
+
+    @staticmethod
+    def of(fields: Mapping[Field, int | tuple[int, int]] | None = None) -> Match:
+        """Build from ``{field: value}`` or ``{field: (value, mask)}``; a full mask becomes exact, an
+        empty mask drops the field, bits outside the mask must be 0 (ValueError)."""
+        out = []
+        for field, given in (fields or {}).items():
+            value, mask = given if isinstance(given, tuple) else (given, field.all_ones)
+            if not 0 <= value <= field.all_ones or not 0 <= mask <= field.all_ones:
+                raise ValueError(f"{field.name}={value:#x}/{mask:#x} does not fit {field.bits} bits")
+            if value & ~mask:
+                raise ValueError(f"{field.name}={value:#x} has bits outside its mask {mask:#x}")
+            if mask:
+                out.append(MatchField(field, value, None if mask == field.all_ones else mask))
+        return Match(tuple(sorted(out, key=lambda f: f.field.value[:2])))
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    port: int
+    max_len: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToGroup:
+    group_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetField:
+    """Set the bits of ``field`` that ``mask`` selects (all when None)."""
+
+    field: Field
+    value: int
+    mask: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyField:
+    """Copy ``bits`` bits; the same as Open vSwitch's ``move``."""
+
+    source: Field
+    target: Field
+    bits: int
+    source_offset: int = 0
+    target_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SetQueue:
+    queue: int
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """Pass through a meter (an action in 1.5); must come first."""
+
+    meter_id: int
+
+
+Action: TypeAlias = Output | ToGroup | SetField | CopyField | SetQueue | Metered
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyActions:
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMetadata:
+    value: int
+    mask: int = 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class GotoTable:
+    table: int
+
+
+Instruction: TypeAlias = ApplyActions | WriteMetadata | GotoTable
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FlowKey:
+    """What identifies a flow within a switch. ``match_key`` is the encoded match."""
+
+    table: int
+    priority: int
+    match_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A flow entry. No instructions means drop. Timeouts and flags are always 0: Heald's are permanent."""
+
+    table: int
+    priority: int
+    match: Match
+    instructions: tuple[Instruction, ...]
+    cookie: int
+
+
+class GroupType(IntEnum):
+    ALL = 0
+    SELECT = 1
+    INDIRECT = 2
+    FAST_FAILOVER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """``weight`` is 0 outside SELECT groups; at most one of the watches is set."""
+
+    id: int
+    actions: tuple[Action, ...]
+    weight: int = 0
+    watch_port: int | None = None
+    watch_group: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """SELECT groups hash the 5-tuple: Open vSwitch's ``dp_hash`` selection method, parameter 0."""
+
+    id: int
+    type: GroupType
+    buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """Drops what exceeds ``rate_pps`` packets a second."""
+
+    id: int
+    rate_pps: int
+    burst_packets: int

@@ -1,0 +1,73 @@
+"""The running plan: which trees exist, how ingress traffic is spread over them, and how good that is.
+
+A plan is state. It is stored before its first message is sent, and a restart adopts it; names identify
+switches so that it outlives edits of the fabric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class PlacementKey(NamedTuple):
+    """Same fields as ``controller.intents.demands.DemandKey``, which this room may not import."""
+
+    ingress: str
+    egress: tuple[str, ...]
+    traffic_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEgress:
+    """``id`` (0..16383) goes into labels; ``members`` are the switches where trees may end."""
+
+    id: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTree:
+    """``next_port[switch]`` is the port a packet of this tree leaves by; members have none.
+
+    ``id`` (0..1023) is unique within the egress and goes into labels.
+    """
+
+    egress: int
+    id: int
+    next_port: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How good the plan is on the snapshots it was made from; see ``problem.Solution``.
+
+    ``mlu`` is of the integer bucket weights as installed, so ``gap`` includes their rounding.
+    """
+
+    strategy: str
+    solver: str
+    mlu: float
+    bound: float
+    gap: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``weights[key]`` maps tree id to bucket weight (positive, summing to a power of two).
+
+    ``zones`` gives each set of intents that some NIC takes part in a small number for the guard table.
+    ``load_bps`` maps ``(switch, port)`` of each arc to predicted load.
+    ``made_from`` are the versions of (Fabric, Demands, LinkState).
+    """
+
+    id: int
+    made_from: tuple[int, int, int]
+    egresses: tuple[PlannedEgress, ...]
+    trees: tuple[PlannedTree, ...]
+    weights: Mapping[PlacementKey, Mapping[int, int]]
+    zones: Mapping[frozenset[str], int]
+    load_bps: Mapping[tuple[str, int], float]
+    certificate: Certificate
