@@ -1,0 +1,269 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class GetTopologyRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Topology(_message.Message):
+    __slots__ = ("name", "version", "switches", "hosts", "links")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    version: int
+    switches: _containers.RepeatedCompositeFieldContainer[Switch]
+    hosts: _containers.RepeatedCompositeFieldContainer[Host]
+    links: _containers.RepeatedCompositeFieldContainer[Link]
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., switches: _Optional[_Iterable[_Union[Switch, _Mapping]]] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ...) -> None: ...
+
+class Switch(_message.Message):
+    __slots__ = ("name", "dpid", "role", "pod", "site")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    POD_FIELD_NUMBER: _ClassVar[int]
+    SITE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dpid: int
+    role: str
+    pod: str
+    site: str
+    def __init__(self, name: _Optional[str] = ..., dpid: _Optional[int] = ..., role: _Optional[str] = ..., pod: _Optional[str] = ..., site: _Optional[str] = ...) -> None: ...
+
+class Nic(_message.Message):
+    __slots__ = ("name", "mac", "addresses", "attachments", "capacity_bps")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MAC_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    ATTACHMENTS_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BPS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    mac: str
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    attachments: _containers.RepeatedScalarFieldContainer[str]
+    capacity_bps: float
+    def __init__(self, name: _Optional[str] = ..., mac: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., attachments: _Optional[_Iterable[str]] = ..., capacity_bps: _Optional[float] = ...) -> None: ...
+
+class Accelerator(_message.Message):
+    __slots__ = ("name", "kind", "model", "nic")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    NIC_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    model: str
+    nic: str
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., model: _Optional[str] = ..., nic: _Optional[str] = ...) -> None: ...
+
+class Host(_message.Message):
+    __slots__ = ("name", "nics", "accelerators", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NICS_FIELD_NUMBER: _ClassVar[int]
+    ACCELERATORS_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    nics: _containers.RepeatedCompositeFieldContainer[Nic]
+    accelerators: _containers.RepeatedCompositeFieldContainer[Accelerator]
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., nics: _Optional[_Iterable[_Union[Nic, _Mapping]]] = ..., accelerators: _Optional[_Iterable[_Union[Accelerator, _Mapping]]] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class Link(_message.Message):
+    __slots__ = ("name", "a", "b", "capacity_bps", "latency_s", "srlgs")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    A_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BPS_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_S_FIELD_NUMBER: _ClassVar[int]
+    SRLGS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    a: str
+    b: str
+    capacity_bps: float
+    latency_s: float
+    srlgs: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., capacity_bps: _Optional[float] = ..., latency_s: _Optional[float] = ..., srlgs: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WatchLinksRequest(_message.Message):
+    __slots__ = ("links",)
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    links: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, links: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class LinkLoad(_message.Message):
+    __slots__ = ("link", "from_port", "to_port", "up", "capacity_bps", "usable_bps", "carried_bps", "foreign_bps", "planned_bps", "dropped_pps")
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    FROM_PORT_FIELD_NUMBER: _ClassVar[int]
+    TO_PORT_FIELD_NUMBER: _ClassVar[int]
+    UP_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BPS_FIELD_NUMBER: _ClassVar[int]
+    USABLE_BPS_FIELD_NUMBER: _ClassVar[int]
+    CARRIED_BPS_FIELD_NUMBER: _ClassVar[int]
+    FOREIGN_BPS_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_BPS_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_PPS_FIELD_NUMBER: _ClassVar[int]
+    link: str
+    from_port: str
+    to_port: str
+    up: bool
+    capacity_bps: float
+    usable_bps: float
+    carried_bps: float
+    foreign_bps: float
+    planned_bps: float
+    dropped_pps: float
+    def __init__(self, link: _Optional[str] = ..., from_port: _Optional[str] = ..., to_port: _Optional[str] = ..., up: bool = ..., capacity_bps: _Optional[float] = ..., usable_bps: _Optional[float] = ..., carried_bps: _Optional[float] = ..., foreign_bps: _Optional[float] = ..., planned_bps: _Optional[float] = ..., dropped_pps: _Optional[float] = ...) -> None: ...
+
+class LinkReport(_message.Message):
+    __slots__ = ("time", "plan", "links")
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    time: _timestamp_pb2.Timestamp
+    plan: int
+    links: _containers.RepeatedCompositeFieldContainer[LinkLoad]
+    def __init__(self, time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., plan: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkLoad, _Mapping]]] = ...) -> None: ...
+
+class GetPlanRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Placement(_message.Message):
+    __slots__ = ("ingress", "egress", "traffic_class", "trees")
+    INGRESS_FIELD_NUMBER: _ClassVar[int]
+    EGRESS_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_CLASS_FIELD_NUMBER: _ClassVar[int]
+    TREES_FIELD_NUMBER: _ClassVar[int]
+    ingress: str
+    egress: _containers.RepeatedScalarFieldContainer[str]
+    traffic_class: str
+    trees: _containers.RepeatedCompositeFieldContainer[TreeWeight]
+    def __init__(self, ingress: _Optional[str] = ..., egress: _Optional[_Iterable[str]] = ..., traffic_class: _Optional[str] = ..., trees: _Optional[_Iterable[_Union[TreeWeight, _Mapping]]] = ...) -> None: ...
+
+class TreeWeight(_message.Message):
+    __slots__ = ("tree", "weight", "path")
+    TREE_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    tree: int
+    weight: int
+    path: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, tree: _Optional[int] = ..., weight: _Optional[int] = ..., path: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Plan(_message.Message):
+    __slots__ = ("id", "certificate", "placements", "committed")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    certificate: Certificate
+    placements: _containers.RepeatedCompositeFieldContainer[Placement]
+    committed: bool
+    def __init__(self, id: _Optional[int] = ..., certificate: _Optional[_Union[Certificate, _Mapping]] = ..., placements: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ..., committed: bool = ...) -> None: ...
+
+class Certificate(_message.Message):
+    __slots__ = ("strategy", "solver", "mlu", "bound", "gap", "seconds")
+    STRATEGY_FIELD_NUMBER: _ClassVar[int]
+    SOLVER_FIELD_NUMBER: _ClassVar[int]
+    MLU_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    GAP_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    strategy: str
+    solver: str
+    mlu: float
+    bound: float
+    gap: float
+    seconds: float
+    def __init__(self, strategy: _Optional[str] = ..., solver: _Optional[str] = ..., mlu: _Optional[float] = ..., bound: _Optional[float] = ..., gap: _Optional[float] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class GetStatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class SwitchStatus(_message.Message):
+    __slots__ = ("name", "dpid", "connected", "state", "detail", "peer", "openflow", "connects", "since", "flows", "groups", "messages_sent")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    OPENFLOW_FIELD_NUMBER: _ClassVar[int]
+    CONNECTS_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    FLOWS_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_SENT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dpid: int
+    connected: bool
+    state: str
+    detail: str
+    peer: str
+    openflow: str
+    connects: int
+    since: _timestamp_pb2.Timestamp
+    flows: int
+    groups: int
+    messages_sent: int
+    def __init__(self, name: _Optional[str] = ..., dpid: _Optional[int] = ..., connected: bool = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., peer: _Optional[str] = ..., openflow: _Optional[str] = ..., connects: _Optional[int] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., flows: _Optional[int] = ..., groups: _Optional[int] = ..., messages_sent: _Optional[int] = ...) -> None: ...
+
+class Status(_message.Message):
+    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "processes")
+    class IntentsByStateEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class ProcessesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    FABRIC_FIELD_NUMBER: _ClassVar[int]
+    FABRIC_VERSION_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    START_TIME_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    INTENTS_BY_STATE_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    METRICS_ENABLED_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    fabric: str
+    fabric_version: int
+    epoch: int
+    start_time: _timestamp_pb2.Timestamp
+    switches: _containers.RepeatedCompositeFieldContainer[SwitchStatus]
+    intents_by_state: _containers.ScalarMap[str, int]
+    plan: Plan
+    metrics_enabled: bool
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    processes: _containers.ScalarMap[str, str]
+    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., processes: _Optional[_Mapping[str, str]] = ...) -> None: ...

@@ -1,0 +1,203 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class IntentState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    INTENT_STATE_UNSPECIFIED: _ClassVar[IntentState]
+    PENDING: _ClassVar[IntentState]
+    PLANNED: _ClassVar[IntentState]
+    INSTALLING: _ClassVar[IntentState]
+    ACTIVE: _ClassVar[IntentState]
+    DEGRADED: _ClassVar[IntentState]
+    REJECTED: _ClassVar[IntentState]
+    WITHDRAWING: _ClassVar[IntentState]
+    GONE: _ClassVar[IntentState]
+INTENT_STATE_UNSPECIFIED: IntentState
+PENDING: IntentState
+PLANNED: IntentState
+INSTALLING: IntentState
+ACTIVE: IntentState
+DEGRADED: IntentState
+REJECTED: IntentState
+WITHDRAWING: IntentState
+GONE: IntentState
+
+class Selector(_message.Message):
+    __slots__ = ("all", "hosts", "nics", "accelerators", "match_labels")
+    class MatchLabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ALL_FIELD_NUMBER: _ClassVar[int]
+    HOSTS_FIELD_NUMBER: _ClassVar[int]
+    NICS_FIELD_NUMBER: _ClassVar[int]
+    ACCELERATORS_FIELD_NUMBER: _ClassVar[int]
+    MATCH_LABELS_FIELD_NUMBER: _ClassVar[int]
+    all: bool
+    hosts: _containers.RepeatedScalarFieldContainer[str]
+    nics: _containers.RepeatedScalarFieldContainer[str]
+    accelerators: _containers.RepeatedScalarFieldContainer[str]
+    match_labels: _containers.ScalarMap[str, str]
+    def __init__(self, all: bool = ..., hosts: _Optional[_Iterable[str]] = ..., nics: _Optional[_Iterable[str]] = ..., accelerators: _Optional[_Iterable[str]] = ..., match_labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class Connectivity(_message.Message):
+    __slots__ = ("endpoints",)
+    ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
+    endpoints: Selector
+    def __init__(self, endpoints: _Optional[_Union[Selector, _Mapping]] = ...) -> None: ...
+
+class IntentSpec(_message.Message):
+    __slots__ = ("connectivity",)
+    CONNECTIVITY_FIELD_NUMBER: _ClassVar[int]
+    connectivity: Connectivity
+    def __init__(self, connectivity: _Optional[_Union[Connectivity, _Mapping]] = ...) -> None: ...
+
+class IntentStatus(_message.Message):
+    __slots__ = ("state", "reason", "message", "observed_generation", "plan", "transition_time")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    OBSERVED_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    TRANSITION_TIME_FIELD_NUMBER: _ClassVar[int]
+    state: IntentState
+    reason: str
+    message: str
+    observed_generation: int
+    plan: int
+    transition_time: _timestamp_pb2.Timestamp
+    def __init__(self, state: _Optional[_Union[IntentState, str]] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., observed_generation: _Optional[int] = ..., plan: _Optional[int] = ..., transition_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Intent(_message.Message):
+    __slots__ = ("name", "labels", "spec", "generation", "etag", "create_time", "update_time", "status")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    labels: _containers.ScalarMap[str, str]
+    spec: IntentSpec
+    generation: int
+    etag: str
+    create_time: _timestamp_pb2.Timestamp
+    update_time: _timestamp_pb2.Timestamp
+    status: IntentStatus
+    def __init__(self, name: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ..., spec: _Optional[_Union[IntentSpec, _Mapping]] = ..., generation: _Optional[int] = ..., etag: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., update_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., status: _Optional[_Union[IntentStatus, _Mapping]] = ...) -> None: ...
+
+class ApplyRequest(_message.Message):
+    __slots__ = ("intents", "validate_only", "request_id")
+    INTENTS_FIELD_NUMBER: _ClassVar[int]
+    VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    intents: _containers.RepeatedCompositeFieldContainer[Intent]
+    validate_only: bool
+    request_id: str
+    def __init__(self, intents: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ..., validate_only: bool = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class ApplyResponse(_message.Message):
+    __slots__ = ("intents", "revision")
+    INTENTS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    intents: _containers.RepeatedCompositeFieldContainer[Intent]
+    revision: int
+    def __init__(self, intents: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class DeleteIntentRequest(_message.Message):
+    __slots__ = ("name", "etag", "validate_only", "request_id", "allow_missing")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ETAG_FIELD_NUMBER: _ClassVar[int]
+    VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_MISSING_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    etag: str
+    validate_only: bool
+    request_id: str
+    allow_missing: bool
+    def __init__(self, name: _Optional[str] = ..., etag: _Optional[str] = ..., validate_only: bool = ..., request_id: _Optional[str] = ..., allow_missing: bool = ...) -> None: ...
+
+class GetIntentRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ListIntentsRequest(_message.Message):
+    __slots__ = ("parent", "page_size", "page_token", "match_labels")
+    class MatchLabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    MATCH_LABELS_FIELD_NUMBER: _ClassVar[int]
+    parent: str
+    page_size: int
+    page_token: str
+    match_labels: _containers.ScalarMap[str, str]
+    def __init__(self, parent: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., match_labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class ListIntentsResponse(_message.Message):
+    __slots__ = ("intents", "next_page_token", "revision")
+    INTENTS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    intents: _containers.RepeatedCompositeFieldContainer[Intent]
+    next_page_token: str
+    revision: int
+    def __init__(self, intents: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class WatchIntentsRequest(_message.Message):
+    __slots__ = ("parent", "resume_revision")
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    RESUME_REVISION_FIELD_NUMBER: _ClassVar[int]
+    parent: str
+    resume_revision: int
+    def __init__(self, parent: _Optional[str] = ..., resume_revision: _Optional[int] = ...) -> None: ...
+
+class IntentEvent(_message.Message):
+    __slots__ = ("kind", "intent", "revision")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        KIND_UNSPECIFIED: _ClassVar[IntentEvent.Kind]
+        CHANGED: _ClassVar[IntentEvent.Kind]
+        DELETED: _ClassVar[IntentEvent.Kind]
+        SYNCED: _ClassVar[IntentEvent.Kind]
+    KIND_UNSPECIFIED: IntentEvent.Kind
+    CHANGED: IntentEvent.Kind
+    DELETED: IntentEvent.Kind
+    SYNCED: IntentEvent.Kind
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    INTENT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    kind: IntentEvent.Kind
+    intent: Intent
+    revision: int
+    def __init__(self, kind: _Optional[_Union[IntentEvent.Kind, str]] = ..., intent: _Optional[_Union[Intent, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
