@@ -3,7 +3,7 @@
 It only puts a finder on sys.meta_path; the rest happens when, and only when, one of three modules
 is imported. Every Python process of the environment pays for this file, so it imports nothing.
 
-    eventlet       no deprecation banner, in processes of Ryu
+    ryu            warnings about eventlet and about Ryu's own source are filtered
     eventlet.wsgi  ALREADY_HANDLED is back, which Ryu 4.34 imports and eventlet 0.30.3 removed
     ryu.flags      Heald's options are registered before ryu-manager parses its command line
 """
@@ -13,12 +13,12 @@ import sys
 __all__: list = []
 
 
-def _before_eventlet(_module):
-    # Ryu cannot leave eventlet, so the banner tells its user nothing; others still see it.
-    if "ryu" in sys.modules:
-        import warnings
+def _before_ryu(_module):
+    # Ryu cannot leave eventlet and is not developed on, so its user can do nothing about these.
+    import warnings
 
-        warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
+    warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
+    warnings.filterwarnings("ignore", category=SyntaxWarning, module=r".*[/\\]ryu[/\\]")
 
 
 def _after_wsgi(module):
@@ -45,7 +45,7 @@ def _after_flags(module):
 
 # module name: (call before its code runs, call after)
 _HOOKS = {
-    "eventlet": (_before_eventlet, None),
+    "ryu": (_before_ryu, None),
     "eventlet.wsgi": (None, _after_wsgi),
     "ryu.flags": (None, _after_flags),
 }

@@ -6,6 +6,7 @@ like: with everything in place it does nothing and takes well under a second.
 
     tools/bootstrap.py             all of it
     tools/bootstrap.py --no-lab    without the system packages
+    tools/bootstrap.py --only-uv   only fetch uv
     tools/bootstrap.py --check-lab only say what the lab lacks; exit 1 if it lacks anything
 
 Indexes and certificates: UV_DEFAULT_INDEX, UV_INDEX_URL or PIP_INDEX_URL; SSL_CERT_FILE or PIP_CERT.
@@ -13,6 +14,7 @@ Also heeded: UV_PYTHON (which interpreter), UV_PROJECT_ENVIRONMENT (where the en
 """
 
 import argparse
+import base64
 import hashlib
 import html.parser
 import io
@@ -158,7 +160,7 @@ def find_on_index(wheel: str) -> str:
     )
     text = data.decode("utf-8", "replace")
     if "json" in content_type:
-        urls = [file["url"] for file in json.loads(text)["files"]]
+        urls = [str(file["url"]) for file in json.loads(text)["files"]]
     else:
         links = Links()
         links.feed(text)
@@ -177,10 +179,9 @@ def fetch(url: str, accept: str = "*/*") -> Tuple[bytes, str]:
     headers = {"Accept": accept, "User-Agent": "heald-bootstrap"}
     parts = urllib.parse.urlsplit(url)
     if parts.username:
-        import base64
-
-        secret = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-        headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
+        name, password = (urllib.parse.unquote(x or "") for x in (parts.username, parts.password))
+        token = base64.b64encode(f"{name}:{password}".encode()).decode()
+        headers["Authorization"] = f"Basic {token}"
         url = parts._replace(netloc=parts.netloc.rsplit("@", 1)[1]).geturl()
     request = urllib.request.Request(url, headers=headers)
     certificates = os.environ.get("SSL_CERT_FILE") or os.environ.get("PIP_CERT")
@@ -293,7 +294,7 @@ def ensure_lab() -> None:
     say("installing " + " ".join(packages))
     env = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
-    with services_held():
+    with ServicesHeld():
         for command in (["apt-get", "update", "-q"], install):
             code = subprocess.run(command, env=env, stdout=sys.stderr).returncode
             if code and command is install:
@@ -303,7 +304,7 @@ def ensure_lab() -> None:
         fail(missing_lab_text(commands))
 
 
-class services_held:
+class ServicesHeld:
     """While packages are installed, Debian starts none of their services (invoke-rc.d's policy).
 
     The lab runs an Open vSwitch of its own in a private network namespace; the system's stays as
@@ -328,6 +329,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--no-lab", action="store_true", help="leave the system's packages alone")
+    parser.add_argument("--only-uv", action="store_true", help="fetch uv and stop")
     parser.add_argument("--check-lab", action="store_true", help="only say what the lab lacks")
     arguments = parser.parse_args()
     if arguments.check_lab:
@@ -336,6 +338,8 @@ def main() -> None:
             fail(missing_lab_text(lacking))
         return
     ensure_uv()
+    if arguments.only_uv:
+        return
     ensure_environment()
     if not arguments.no_lab:
         ensure_lab()
