@@ -1,0 +1,106 @@
+"""Which NICs a selector chooses on a fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from controller.fabric.model import Fabric, Nic
+from controller.intents.model import Selector
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """``path`` is the field within the selector, such as ``hosts[2]`` or ``match_labels``."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """``nics`` (``host/nic``) are those chosen in spite of ``problems``: names that the fabric has not."""
+
+    nics: frozenset[str]
+    problems: tuple[Problem, ...] = ()
+
+
+def resolve(selector: Selector, fabric: Fabric) -> Selection:
+    """The NICs that ``selector`` chooses, with every name that ``fabric`` does not know.
+
+    Labels that no host carries are no problem here, for hosts come and go: they choose nothing.
+    """
+    chosen: set[str] = set()
+    problems: list[Problem] = []
+
+    if selector.all:
+        chosen.update(fabric.nic_by_id)
+
+    for i, name in enumerate(selector.hosts):
+        host = fabric.host_by_name.get(name)
+        if host is None:
+            problems.append(_unknown(f"hosts[{i}]", "host", name, fabric.host_by_name, fabric))
+        else:
+            chosen.update(nic.id for nic in host.nics)
+
+    for i, name in enumerate(selector.nics):
+        if name in fabric.nic_by_id:
+            chosen.add(name)
+        else:
+            problems.append(_unknown(f"nics[{i}]", "NIC", name, fabric.nic_by_id, fabric))
+
+    if selector.accelerators:
+        nic_of = _nic_by_accelerator(fabric)
+        for i, name in enumerate(selector.accelerators):
+            if name in nic_of:
+                chosen.add(nic_of[name])
+            else:
+                path = f"accelerators[{i}]"
+                problems.append(_unknown(path, "accelerator", name, nic_of, fabric))
+
+    if selector.match_labels:
+        chosen.update(nic.id for nic in _labelled(selector.match_labels, fabric))
+
+    return Selection(frozenset(chosen), tuple(problems))
+
+
+def explain_labels(match_labels: Mapping[str, str], fabric: Fabric) -> str:
+    """Why no host carries all of ``match_labels``, with the nearest that some host does carry."""
+    for key, value in match_labels.items():
+        values = {host.labels[key] for host in fabric.hosts if key in host.labels}
+        if not values:
+            keys = {k for host in fabric.hosts for k in host.labels}
+            return f"no host has a label {key!r}{did_you_mean(key, keys)}"
+        if value not in values:
+            return f"no host has {key}={value}{did_you_mean(value, values)}"
+    return "no host has all of these labels at once"
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """``"; did you mean 'h1'?"``, or the few names that exist, or nothing when nothing is near."""
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    if 0 < len(known) <= 8:
+        return f"; there are {', '.join(sorted(known))}"
+    return ""
+
+
+def _labelled(match_labels: Mapping[str, str], fabric: Fabric) -> Iterator[Nic]:
+    for host in fabric.hosts:
+        if all(host.labels.get(key) == value for key, value in match_labels.items()):
+            yield from host.nics
+
+
+def _nic_by_accelerator(fabric: Fabric) -> dict[str, str]:
+    return {
+        accelerator.id: f"{host.name}/{accelerator.nic}"
+        for host in fabric.hosts
+        for accelerator in host.accelerators
+    }
+
+
+def _unknown(path: str, kind: str, name: str, known: Iterable[str], fabric: Fabric) -> Problem:
+    hint = did_you_mean(name, list(known))
+    return Problem(path, f"fabric {fabric.name!r} has no {kind} {name!r}{hint}")
