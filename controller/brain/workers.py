@@ -1,0 +1,88 @@
+"""Worker processes: one for what must be quick, one for what may take its time."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_log = logging.getLogger("heald.workers")
+_PR_SET_PDEATHSIG = 1
+_ATTEMPTS = 3
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """End this process when its parent does, however that ends (Linux)."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent_pid:
+        os._exit(1)
+
+
+def _begin(parent_pid: int, niceness: int) -> None:
+    die_with_parent(parent_pid)
+    # Ctrl-C reaches the whole process group; the brain decides when its workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(niceness)
+
+
+def _warm() -> int:
+    """Import what a request needs, so that the first is not the slow one."""
+    import controller.engine.work  # noqa: F401
+
+    return os.getpid()
+
+
+class Worker:
+    """One spawned process that runs pure functions in the order they are asked for.
+
+    A process that dies is replaced and its call made again: the functions are pure, so that is safe.
+    """
+
+    def __init__(self, name: str, niceness: int) -> None:
+        self.name = name
+        self.pid: int | None = None
+        self._niceness = niceness
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            1,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(os.getpid(), self._niceness),
+        )
+
+    async def start(self) -> None:
+        """Returns once the process has imported all that it needs."""
+        self.pid = await self.run(_warm)
+
+    async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Raises what the function raises, or BrokenProcessPool when it kills each process it is given to."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            pool = self._pool
+            try:
+                return await asyncio.wrap_future(pool.submit(function, *args, **kwargs))
+            except BrokenProcessPool:
+                if self._pool is pool:
+                    _log.warning("worker %s died; starting another", self.name)
+                    pool.shutdown(wait=False)
+                    self._pool = self._new_pool()
+                    self.pid = None
+                if attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def stop(self) -> None:
+        for process in list((self._pool._processes or {}).values()):
+            process.kill()
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,109 @@
+"""What the engine wants done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from controller.dataplane.tables import Phase
+from controller.fabric.model import Fabric
+from controller.intents.demands import Demands
+from controller.optimizer.plan import Plan
+from controller.telemetry.link_state import LinkState
+
+
+class PlanKind(Enum):
+    """How to make a plan.
+
+    ADOPT compiles the given plan as it stands; REPAIR takes dead trees out of it without a solver;
+    OPTIMISE makes a new one.
+    """
+
+    ADOPT = "adopt"
+    REPAIR = "repair"
+    OPTIMISE = "optimise"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlanRequest:
+    """Work for a worker; everything that it needs, and nothing that changes meanwhile."""
+
+    id: int
+    kind: PlanKind
+    strategy: str
+    fabric: Fabric
+    demands: Demands
+    link_state: LinkState
+    previous: Plan | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RequestPlan:
+    request: PlanRequest
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlan:
+    """Make the plan durable, then answer ``PlanStored``: nothing of it is sent before."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class SendBatch:
+    switch: str
+    session: int
+    plan_id: int
+    phase: Phase
+    batch: int
+    messages: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSwitch:
+    """Read back all that the switch holds; answered by ``SwitchRead``."""
+
+    switch: str
+    session: int
+
+
+class IntentState(Enum):
+    PENDING = "PENDING"
+    PLANNED = "PLANNED"
+    INSTALLING = "INSTALLING"
+    ACTIVE = "ACTIVE"
+    DEGRADED = "DEGRADED"
+    REJECTED = "REJECTED"
+    WITHDRAWING = "WITHDRAWING"
+    GONE = "GONE"
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatus:
+    """Tell the northbound how an intent fares."""
+
+    intent: str
+    generation: int
+    state: IntentState
+    reason: str
+    message: str
+    plan_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinksMeasured:
+    """New link state is to be had from the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """``level`` is a name of the logging module, in lower case."""
+
+    level: str
+    message: str
+
+
+Command: TypeAlias = (
+    RequestPlan | StorePlan | SendBatch | ReadSwitch | SetStatus | LinksMeasured | Log
+)

@@ -1,0 +1,142 @@
+"""What can happen to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from controller.dataplane.tables import SwitchTables, Tables
+from controller.optimizer.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class WantedIntent:
+    """An intent as the northbound holds it, its selector resolved on the current fabric.
+
+    ``problem`` is for people: what of the selector no longer exists, None when all does.
+    """
+
+    name: str
+    generation: int
+    nics: frozenset[str]
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntentsChanged:
+    """All intents that are wanted from now on."""
+
+    intents: Mapping[str, WantedIntent]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConnected:
+    switch: str
+    session: int
+    openflow: str
+    peer: str
+    ports: Mapping[int, bool]
+    """Port number to whether it is live."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchDisconnected:
+    switch: str
+    session: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRead:
+    """Everything that a switch holds: Heald's own entries, and how many others."""
+
+    switch: str
+    session: int
+    tables: SwitchTables
+    foreign: int
+
+
+@dataclass(frozen=True, slots=True)
+class PortChanged:
+    switch: str
+    session: int
+    port: int
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    switch: str
+    session: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFailed:
+    switch: str
+    session: int
+    batch: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountersRead:
+    """Counters of one switch: columns of equal length for each kind of row."""
+
+    switch: str
+    session: int
+    time_s: float
+    port: npt.NDArray[np.int64]
+    tx_bytes: npt.NDArray[np.int64]
+    tx_dropped: npt.NDArray[np.int64]
+    bucket_group: npt.NDArray[np.int64]
+    bucket_index: npt.NDArray[np.int64]
+    bucket_bytes: npt.NDArray[np.int64]
+    queue_port: npt.NDArray[np.int64]
+    queue_id: npt.NDArray[np.int64]
+    queue_errors: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """Answer to ``RequestPlan``: the plan and what it means for every switch."""
+
+    request: int
+    plan: Plan
+    tables: Tables
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFailed:
+    request: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStored:
+    plan_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time passes; sent a few times a second."""
+
+
+Event: TypeAlias = (
+    IntentsChanged
+    | SwitchConnected
+    | SwitchDisconnected
+    | SwitchRead
+    | PortChanged
+    | BatchDone
+    | BatchFailed
+    | CountersRead
+    | PlanMade
+    | PlanFailed
+    | PlanStored
+    | Tick
+)

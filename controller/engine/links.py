@@ -1,0 +1,62 @@
+"""Which links are up, from the ports that switches report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from controller.fabric.model import Fabric, PortRef
+from controller.telemetry.link_state import Bools
+
+RECOVERY_HOLD_S = 1.0
+"""A port must have been live this long before its link carries traffic again, so that a flapping one
+does not drag traffic back and forth."""
+
+
+class LinkBook:
+    """A link is down while either of its ports is known to be dead.
+
+    Nothing is known of the ports of a switch that has lost its controller, so they keep their last
+    state: forwarding does not need a controller.
+    """
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._fabric = fabric
+        self._dead: set[PortRef] = set()
+        self._live_since: dict[PortRef, float] = {}
+        self._ports = {end for link in fabric.links for end in (link.a, link.b)}
+
+    def switch_ports(self, switch: str, ports: Mapping[int, bool], now: float) -> tuple[int, ...]:
+        """Take in all ports of a switch that has just connected; returns the declared ports that it lacks."""
+        declared = sorted(p.port for p in self._ports if p.switch == switch)
+        for port in declared:
+            self.set_port(switch, port, ports.get(port, False), now)
+        access = {p.port for p, _ in self._fabric.nics_on[switch]}
+        return tuple(p for p in sorted({*declared, *access}) if p not in ports)
+
+    def set_port(self, switch: str, port: int, live: bool, now: float) -> bool:
+        """Returns whether a link of the fabric is concerned."""
+        ref = PortRef(switch, port)
+        if ref not in self._ports:
+            return False
+        if not live:
+            self._dead.add(ref)
+            self._live_since.pop(ref, None)
+        elif ref in self._dead:
+            self._live_since.setdefault(ref, now)
+        return True
+
+    def settle(self, now: float) -> None:
+        """Let ports that have been live long enough carry traffic again."""
+        for ref, since in list(self._live_since.items()):
+            if now - since >= RECOVERY_HOLD_S:
+                del self._live_since[ref]
+                self._dead.discard(ref)
+
+    def up(self) -> Bools:
+        """One value for each arc of the fabric."""
+        return np.array(
+            [a.tail not in self._dead and a.head not in self._dead for a in self._fabric.arcs],
+            dtype=np.bool_,
+        )

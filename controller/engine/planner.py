@@ -1,0 +1,121 @@
+"""When a new plan is asked for, and whether the answer is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from controller.engine.commands import PlanKind, PlanRequest
+from controller.fabric.model import Fabric
+from controller.intents.demands import Demands
+from controller.optimizer.plan import Plan
+from controller.telemetry.link_state import LinkState
+
+METRICS_HOLD_S = 3.0
+"""Weights that measurements have just moved are left alone until the measurements show the effect."""
+RETRY_S = 2.0
+
+
+class Reason(IntEnum):
+    """Why a plan is wanted; a higher one is never satisfied by a plan made for a lower one."""
+
+    MEASUREMENT = 1
+    CHANGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """What a plan is made from. ``serial`` changes with everything that makes older plans stale."""
+
+    fabric: Fabric
+    demands: Demands
+    link_state: LinkState
+    serial: int
+
+
+@dataclass(slots=True)
+class _Asked:
+    request: PlanRequest
+    serial: int
+    reason: Reason
+
+
+@dataclass(slots=True)
+class Planner:
+    """At most one repair and one optimisation are under way at a time.
+
+    Repairs are quick and never wait for an optimisation; an answer made from older snapshots than the
+    newest is dropped and asked for again.
+    """
+
+    strategy: str
+    _next_request: int = 1
+    _asked: dict[int, _Asked] = field(default_factory=dict)
+    _wanted: Reason | None = None
+    _not_before_s: float = 0.0
+    _retry_at_s: float = 0.0
+    last_error: str = ""
+
+    def want(self, reason: Reason) -> None:
+        self._wanted = max(reason, self._wanted or reason)
+
+    def hold(self, until_s: float) -> None:
+        """Ask for no plan on account of measurements before then."""
+        self._not_before_s = until_s
+
+    def due(self, snapshots: Snapshots, current: Plan | None, now: float) -> PlanRequest | None:
+        """The optimisation to ask for now, if one is wanted and none is under way."""
+        if self._wanted is None or any(
+            a.request.kind is PlanKind.OPTIMISE for a in self._asked.values()
+        ):
+            return None
+        if now < self._retry_at_s or (
+            now < self._not_before_s and self._wanted is Reason.MEASUREMENT
+        ):
+            return None
+        reason, self._wanted = self._wanted, None
+        return self._ask(PlanKind.OPTIMISE, snapshots, current, reason)
+
+    def repair(self, snapshots: Snapshots, current: Plan) -> PlanRequest:
+        return self._ask(PlanKind.REPAIR, snapshots, current, Reason.CHANGE)
+
+    def adopt(self, snapshots: Snapshots, stored: Plan) -> PlanRequest:
+        return self._ask(PlanKind.ADOPT, snapshots, stored, Reason.CHANGE)
+
+    def _ask(
+        self,
+        kind: PlanKind,
+        snapshots: Snapshots,
+        previous: Plan | None,
+        reason: Reason,
+    ) -> PlanRequest:
+        request = PlanRequest(
+            self._next_request,
+            kind,
+            self.strategy,
+            snapshots.fabric,
+            snapshots.demands,
+            snapshots.link_state,
+            previous,
+        )
+        self._next_request += 1
+        self._asked[request.id] = _Asked(request, snapshots.serial, reason)
+        return request
+
+    def answered(self, request_id: int, serial: int) -> tuple[PlanKind, Reason] | None:
+        """What the answered request was for; None when its answer is of no use any more."""
+        asked = self._asked.pop(request_id, None)
+        if asked is None:
+            return None
+        if asked.serial != serial:
+            self.want(Reason.CHANGE)
+            return None
+        self.last_error = ""
+        return asked.request.kind, asked.reason
+
+    def failed(self, request_id: int, error: str, now: float) -> None:
+        asked = self._asked.pop(request_id, None)
+        if asked is not None:
+            self.last_error = error
+            self._retry_at_s = now + RETRY_S
+            self.want(asked.reason)
