@@ -1,8 +1,8 @@
 """OpenFlow 1.5 as values: matches, actions, instructions, table entries.
 
-All are immutable, hashable and canonical, so that what was sent and what a switch reads back compare
-with ``==``. Integers are in host order; a match or set-field value is an unsigned integer as wide as its
-field.
+All are immutable, hashable and canonical, so that what was sent and what a switch reads back
+compare with ``==``. Integers are in host order; a match or set-field value is an unsigned integer as
+wide as its field.
 """
 
 from __future__ import annotations
@@ -60,11 +60,12 @@ class Field(Enum):
     IPV6_ND_TARGET = (0x8000, 31, 128, None)
     IPV6_ND_SLL = (0x8000, 32, 48, None)
     IPV6_ND_TLL = (0x8000, 33, 48, None)
-    # Open vSwitch extensions, used by the neighbour-discovery responder and by bounces.
+    # Open vSwitch extensions, used by the neighbour-discovery responder and by bounces: they can be
+    # set and copied, not matched.
     REG0 = (0x0001, 0, 32, None)
     NXM_IN_PORT = (0x0000, 0, 16, None)
-    ND_RESERVED = (0xFFFF, 1, 32, 0x4F4E4600)
-    ND_OPTIONS_TYPE = (0xFFFF, 2, 8, 0x4F4E4600)
+    ND_RESERVED = (0x1000, 1, 32, None)
+    ND_OPTIONS_TYPE = (0x1000, 2, 8, None)
     XXREG0 = (0x0001, 111, 128, None)
 
     @property
@@ -73,7 +74,8 @@ class Field(Enum):
 
     @property
     def bytes(self) -> int:
-        return (self.value[2] + 7) // 8
+        """Size of a value on the wire; a flow label travels as a 32-bit number."""
+        return 4 if self is Field.IPV6_FLABEL else (self.value[2] + 7) // 8
 
     @property
     def all_ones(self) -> int:
@@ -97,13 +99,15 @@ class Match:
 
     @staticmethod
     def of(fields: Mapping[Field, int | tuple[int, int]] | None = None) -> Match:
-        """Build from ``{field: value}`` or ``{field: (value, mask)}``; a full mask becomes exact, an
-        empty mask drops the field, bits outside the mask must be 0 (ValueError)."""
+        """Build from ``{field: value}`` or ``{field: (value, mask)}``; a full mask becomes exact,
+        an empty mask drops the field, bits outside the mask must be 0 (ValueError)."""
         out = []
         for field, given in (fields or {}).items():
             value, mask = given if isinstance(given, tuple) else (given, field.all_ones)
             if not 0 <= value <= field.all_ones or not 0 <= mask <= field.all_ones:
-                raise ValueError(f"{field.name}={value:#x}/{mask:#x} does not fit {field.bits} bits")
+                raise ValueError(
+                    f"{field.name}={value:#x}/{mask:#x} does not fit {field.bits} bits"
+                )
             if value & ~mask:
                 raise ValueError(f"{field.name}={value:#x} has bits outside its mask {mask:#x}")
             if mask:
@@ -187,13 +191,30 @@ class FlowKey:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A flow entry. No instructions means drop. Timeouts and flags are always 0: Heald's are permanent."""
+    """A flow entry. No instructions means drop. Timeouts and flags are always 0: Heald's are
+    permanent."""
 
     table: int
     priority: int
     match: Match
     instructions: tuple[Instruction, ...]
     cookie: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueFlow:
+    """A flow entry on a switch that is not Heald's, or that :class:`Flow` cannot say (timeouts,
+    flags, actions or fields which Heald never uses).
+
+    ``match_key`` is as in :class:`FlowKey`; of a match that :class:`Match` cannot say it is the
+    match as the switch sent it. ``raw`` is the whole description.
+    """
+
+    table: int
+    priority: int
+    match_key: bytes
+    cookie: int
+    raw: bytes
 
 
 class GroupType(IntEnum):
@@ -224,9 +245,25 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class OpaqueGroup:
+    """A group on a switch that is not Heald's, or that :class:`Group` cannot say."""
+
+    id: int
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Meter:
     """Drops what exceeds ``rate_pps`` packets a second."""
 
     id: int
     rate_pps: int
     burst_packets: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueMeter:
+    """A meter on a switch that is not Heald's, or that :class:`Meter` cannot say."""
+
+    id: int
+    raw: bytes
