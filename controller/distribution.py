@@ -1,4 +1,4 @@
-"""The start-up check and the shipped data, under the name by which the brain and the apps know them.
+"""The start-up check and the shipped data, as the brain and the apps know them.
 
 The code is in `heald.distribution`, since a shadowed `controller` could not check itself.
 """

@@ -57,7 +57,7 @@ def check_own_packages(names: Sequence[str] = OWN_PACKAGES, root: Path = _ROOT) 
 
 
 def require_own_packages() -> None:
-    """`check_own_packages` for entry points: ends the process with one line instead of a traceback."""
+    """`check_own_packages` for entry points: ends the process with one line, no traceback."""
     try:
         check_own_packages()
     except ForeignPackageError as error:

@@ -1,4 +1,4 @@
-"""What the stock `ryu-manager` needs to run Heald. heald_compat.pth imports this at interpreter start.
+"""What the stock `ryu-manager` needs to run Heald; heald_compat.pth imports it at each start.
 
 It only puts a finder on sys.meta_path; the rest happens when, and only when, one of three modules
 is imported. Every Python process of the environment pays for this file, so it imports nothing.

@@ -9,7 +9,7 @@ like: with everything in place it does nothing and takes well under a second.
     tools/bootstrap.py --only-uv   only fetch uv
     tools/bootstrap.py --check-lab only say what the lab lacks; exit 1 if it lacks anything
 
-Indexes and certificates: UV_DEFAULT_INDEX, UV_INDEX_URL or PIP_INDEX_URL; SSL_CERT_FILE or PIP_CERT.
+Index: UV_DEFAULT_INDEX, UV_INDEX_URL or PIP_INDEX_URL. Certificates: SSL_CERT_FILE or PIP_CERT.
 Also heeded: UV_PYTHON (which interpreter), UV_PROJECT_ENVIRONMENT (where the environment goes).
 """
 

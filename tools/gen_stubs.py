@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Generate heald/v1 and heald/internal/v1 from proto/, or check that they are fresh.
+"""Generate heald/v1 and heald/internal/v1 from proto/.
 
-    tools/gen_stubs.py           write them
-    tools/gen_stubs.py --check   write nothing; exit 1 and name each file that differs
+With --check nothing is written: each file that is not fresh is named, and the exit code is 1.
 """
 
 from __future__ import annotations

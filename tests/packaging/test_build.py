@@ -89,9 +89,7 @@ def test_wheel_has_types_stubs_licence_and_topologies(names: list[str]) -> None:
         assert f"{package}/py.typed" in names
     assert has("heald/v1/fabric_pb2.pyi")
     assert has("/licenses/LICENSE")
-    shipped = {
-        Path(name).name for name in names if "/data/share/heald/topologies/" in f"/{name}"
-    }
+    shipped = {Path(name).name for name in names if "/data/share/heald/topologies/" in f"/{name}"}
     assert shipped == {path.name for path in (ROOT / "topologies").iterdir()}
 
 
@@ -123,7 +121,7 @@ def test_lock_and_constraint_file_agree() -> None:
 
 @pytest.fixture(scope="session")
 def installed(uv: str, sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A clean environment with `pip install .`, as the README has it, and no cached wheel of ryu."""
+    """A clean environment with `pip install .` as the README has it, no wheel of ryu cached."""
     venv = tmp_path_factory.mktemp("pip") / "venv"
     # uv makes it, for Debian's python3 has no ensurepip; all that follows is pip.
     run(uv, "venv", "--quiet", "--seed", "--python", sys.executable, venv)

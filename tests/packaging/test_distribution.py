@@ -51,9 +51,7 @@ def test_missing_package(name: str, tmp_path: Path) -> None:
         distribution.check_own_packages([name], root=tmp_path)
 
 
-def test_package_from_elsewhere(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_package_from_elsewhere(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Also with our mark: two checkouts must not be mixed.
     init = make(tmp_path / "other", name, MARK)
     make(tmp_path / "ours", name, MARK)
@@ -66,9 +64,7 @@ def test_package_from_elsewhere(
     assert "\n" not in text
 
 
-def test_directory_without_init(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directory_without_init(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "other" / name).mkdir(parents=True)
     monkeypatch.syspath_prepend(tmp_path / "other")
     with pytest.raises(distribution.ForeignPackageError, match="was loaded from"):
