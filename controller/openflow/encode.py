@@ -8,8 +8,8 @@ those of OpenFlow:
 - a field may be set only where the match, or an earlier field of it, makes it exist: set an
   ``ICMPV6_TYPE`` with ``ETH_TYPE`` and ``IP_PROTO`` matched;
 - a group or flow that another one refers to must exist before it;
-- a packet never leaves by its ingress port: output to ``Port.IN_PORT``, or, where an output may happen
-  to be the ingress port, forget that first with ``SetField(Field.NXM_IN_PORT, 0xFFFF)``.
+- a packet never leaves by its ingress port: output to ``Port.IN_PORT``, or, where an output may
+  happen to be the ingress port, forget that first with ``SetField(Field.NXM_IN_PORT, 0xFFFF)``.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ _ADD, _MODIFY, _DELETE, _DELETE_STRICT = 0, 1, 2, 4
 _ALL_BUCKETS = 0xFFFFFFFF
 _ALL_METERS = 0xFFFFFFFF
 _ALL_QUEUES = 0xFFFFFFFF
-_METER_PACKETS_WITH_BURST = 1 << 1 | 1 << 2
-_METER_DROP = 1
+METER_FLAGS = 1 << 1 | 1 << 2
+METER_DROP = 1
 
 _FLOW_MOD = Struct("!QQBBHHHIIIHH")
 _FLOW_DESC_REQUEST = Struct("!B3xII4xQQ")
@@ -92,7 +92,7 @@ _WORD_PADDED = Struct("!I4x")
 _TWO_WORDS = Struct("!II")
 _HELLO_ELEMENT = Struct("!HHI")
 
-_WEIGHT, _WATCH_PORT, _WATCH_GROUP = 0, 1, 2
+WEIGHT, WATCH_PORT, WATCH_GROUP = 0, 1, 2
 
 DP_HASH = Struct("!HHII4x16sQ").pack(0xFFFF, 40, 0x154D, 1, b"dp_hash", 0)
 """Netronome's selection-method property: Open vSwitch hashes the 5-tuple in the datapath."""
@@ -215,13 +215,13 @@ def encode_bucket(bucket: Bucket, group: Group) -> bytes:
     actions = encode_actions(bucket.actions)
     properties = b""
     if group.type is GroupType.SELECT:
-        properties = _BUCKET_WEIGHT.pack(_WEIGHT, _BUCKET_WEIGHT.size, bucket.weight)
+        properties = _BUCKET_WEIGHT.pack(WEIGHT, _BUCKET_WEIGHT.size, bucket.weight)
     elif bucket.weight:
         raise ValueError(f"bucket {bucket.id} of group {group.id:#x} has a weight: not a SELECT")
     if bucket.watch_port is not None:
-        properties += _BUCKET_WATCH.pack(_WATCH_PORT, _BUCKET_WATCH.size, bucket.watch_port)
+        properties += _BUCKET_WATCH.pack(WATCH_PORT, _BUCKET_WATCH.size, bucket.watch_port)
     if bucket.watch_group is not None:
-        properties += _BUCKET_WATCH.pack(_WATCH_GROUP, _BUCKET_WATCH.size, bucket.watch_group)
+        properties += _BUCKET_WATCH.pack(WATCH_GROUP, _BUCKET_WATCH.size, bucket.watch_group)
     length = _BUCKET.size + len(actions) + len(properties)
     return _BUCKET.pack(length, len(actions), bucket.id) + actions + properties
 
@@ -246,8 +246,8 @@ def meter_delete(meter_id: int) -> bytes:
 def _meter_mod(command: int, meter: Meter) -> bytes:
     return compose(
         MessageType.METER_MOD,
-        _METER_MOD.pack(command, _METER_PACKETS_WITH_BURST, meter.id)
-        + _METER_BAND.pack(_METER_DROP, _METER_BAND.size, meter.rate_pps, meter.burst_packets),
+        _METER_MOD.pack(command, METER_FLAGS, meter.id)
+        + _METER_BAND.pack(METER_DROP, _METER_BAND.size, meter.rate_pps, meter.burst_packets),
     )
 
 

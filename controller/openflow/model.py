@@ -1,8 +1,8 @@
 """OpenFlow 1.5 as values: matches, actions, instructions, table entries.
 
 All are immutable, hashable and canonical, so that what was sent and what a switch reads back
-compare with ``==``. Integers are in host order; a match or set-field value is an unsigned integer as
-wide as its field.
+compare with ``==``. Integers are in host order; a match or set-field value is an unsigned integer
+as wide as its field.
 """
 
 from __future__ import annotations
