@@ -199,7 +199,7 @@ def fetch(url: str, accept: str = "*/*") -> Tuple[bytes, str]:
             error = problem
     fail(
         f"cannot fetch {redacted(url)}: {error}. Behind a proxy set HTTPS_PROXY; with a package "
-        "mirror set PIP_INDEX_URL; with a private authority set SSL_CERT_FILE."
+        "mirror set PIP_INDEX_URL; for certificates install ca-certificates or set SSL_CERT_FILE."
     )
 
 
@@ -221,6 +221,8 @@ def ensure_environment() -> None:
     # The system's own Python where there is one; uv fetches one only where none fits.
     env.setdefault("UV_PYTHON_PREFERENCE", "system")
     env.pop("VIRTUAL_ENV", None)
+    # The machine's certificates, as Python above uses them, and not those compiled into uv.
+    env.setdefault("UV_SYSTEM_CERTS", "1")
     if certificates := env.get("PIP_CERT"):
         env.setdefault("SSL_CERT_FILE", certificates)
     say(f"bringing {environment.name} to uv.lock")
