@@ -45,7 +45,7 @@ def _warm() -> int:
 class Worker:
     """One spawned process that runs pure functions in the order they are asked for.
 
-    A process that dies is replaced and its call made again: the functions are pure, so that is safe.
+    A process that dies is replaced and its call made again, which is safe for pure functions.
     """
 
     def __init__(self, name: str, niceness: int) -> None:
@@ -67,7 +67,7 @@ class Worker:
         self.pid = await self.run(_warm)
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Raises what the function raises, or BrokenProcessPool when it kills each process it is given to."""
+        """Raises what the function raises, or BrokenProcessPool when every process died of it."""
         for attempt in range(1, _ATTEMPTS + 1):
             pool = self._pool
             try:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from controller.dataplane.tables import Phase
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
+from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
@@ -68,27 +69,12 @@ class ReadSwitch:
     session: int
 
 
-class IntentState(Enum):
-    PENDING = "PENDING"
-    PLANNED = "PLANNED"
-    INSTALLING = "INSTALLING"
-    ACTIVE = "ACTIVE"
-    DEGRADED = "DEGRADED"
-    REJECTED = "REJECTED"
-    WITHDRAWING = "WITHDRAWING"
-    GONE = "GONE"
-
-
 @dataclass(frozen=True, slots=True)
 class SetStatus:
     """Tell the northbound how an intent fares."""
 
     intent: str
-    generation: int
-    state: IntentState
-    reason: str
-    message: str
-    plan_id: int
+    status: IntentStatus
 
 
 @dataclass(frozen=True, slots=True)

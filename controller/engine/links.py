@@ -10,8 +10,8 @@ from controller.fabric.model import Fabric, PortRef
 from controller.telemetry.link_state import Bools
 
 RECOVERY_HOLD_S = 1.0
-"""A port must have been live this long before its link carries traffic again, so that a flapping one
-does not drag traffic back and forth."""
+"""A port must have been live this long before its link carries traffic again, so that a flapping
+one does not drag traffic back and forth."""
 
 
 class LinkBook:
@@ -28,7 +28,7 @@ class LinkBook:
         self._ports = {end for link in fabric.links for end in (link.a, link.b)}
 
     def switch_ports(self, switch: str, ports: Mapping[int, bool], now: float) -> tuple[int, ...]:
-        """Take in all ports of a switch that has just connected; returns the declared ports that it lacks."""
+        """Take in all ports of a switch that has just connected; returns the declared it lacks."""
         declared = sorted(p.port for p in self._ports if p.switch == switch)
         for port in declared:
             self.set_port(switch, port, ports.get(port, False), now)

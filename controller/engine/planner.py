@@ -12,7 +12,7 @@ from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
 METRICS_HOLD_S = 3.0
-"""Weights that measurements have just moved are left alone until the measurements show the effect."""
+"""Weights that measurements have just moved are left alone until the effect can be measured."""
 RETRY_S = 2.0
 
 
@@ -44,8 +44,8 @@ class _Asked:
 class Planner:
     """At most one repair and one optimisation are under way at a time.
 
-    Repairs are quick and never wait for an optimisation; an answer made from older snapshots than the
-    newest is dropped and asked for again.
+    Repairs are quick and never wait for an optimisation; an answer made from older snapshots than
+    the newest is dropped and asked for again.
     """
 
     strategy: str

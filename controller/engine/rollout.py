@@ -1,4 +1,4 @@
-"""Carrying an ordered difference out: phase by phase, never one before the last has been acknowledged."""
+"""Carrying an ordered difference out, phase by phase, each acknowledged before the next."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class PhaseBatch:
 class Rollout:
     """``desired`` is what each switch taking part holds once its last batch is acknowledged.
 
-    A switch that drops out no longer holds the others up: fail static keeps it forwarding, and it is
-    compared in full when it returns.
+    A switch that drops out no longer holds the others up: fail static keeps it forwarding, and it
+    is compared in full when it returns.
     """
 
     plan_id: int
@@ -43,6 +43,11 @@ class Rollout:
     def switches(self) -> frozenset[str]:
         """Those that are still taking part."""
         return frozenset(self.desired) - self._gone
+
+    @property
+    def waiting_for(self) -> frozenset[str]:
+        """Those that still have to acknowledge a batch."""
+        return frozenset(self._waiting.values())
 
     def advance(self) -> list[PhaseBatch]:
         """The batches to send now: all of the next phase once nothing is outstanding."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from controller.engine.commands import IntentState, SetStatus
+from controller.engine.commands import SetStatus
 from controller.engine.events import WantedIntent
+from controller.intents.lifecycle import TRANSITIONS, Reason
+from controller.intents.model import IntentState, IntentStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +19,10 @@ class Progress:
     planned_serial: int
     committed_serial: int
     installing: bool
-    absent_edges: frozenset[str]
-    """Edge switches without a session, or that refused a change."""
+    absent: frozenset[str]
+    """Switches without a session."""
+    failed: frozenset[str]
+    """Switches that refused a change."""
     unroutable: Mapping[str, Sequence[str]]
     """Intent to the pairs of switches that no live path joins."""
     starting: bool
@@ -30,12 +34,12 @@ class StatusBook:
     """Remembers what was last reported, so that only changes are."""
 
     _wanted: dict[str, tuple[WantedIntent, int]] = field(default_factory=dict)
-    _leaving: dict[str, tuple[int, int]] = field(default_factory=dict)
-    _reported: dict[str, SetStatus] = field(default_factory=dict)
+    _leaving: dict[str, tuple[WantedIntent, int]] = field(default_factory=dict)
+    _reported: dict[str, IntentStatus] = field(default_factory=dict)
 
     def want(self, intents: Mapping[str, WantedIntent], serial: int) -> None:
         for name in self._wanted.keys() - intents.keys():
-            self._leaving[name] = (self._wanted.pop(name)[0].generation, serial)
+            self._leaving[name] = (self._wanted.pop(name)[0], serial)
         for name, intent in intents.items():
             self._leaving.pop(name, None)
             known = self._wanted.get(name)
@@ -46,65 +50,87 @@ class StatusBook:
         """Statuses that differ from the last report. ``edges[nic]`` are the switches of a NIC."""
         out: list[SetStatus] = []
         for name, (intent, serial) in self._wanted.items():
-            state, reason, message = self._state(intent, serial, progress, edges)
-            status = SetStatus(name, intent.generation, state, reason, message, progress.plan_id)
-            last = self._reported.get(name)
-            if last is None or _essence(last) != _essence(status):
-                self._reported[name] = status
-                out.append(status)
-        for name, (generation, serial) in list(self._leaving.items()):
-            gone = progress.committed_serial >= serial
-            status = SetStatus(
-                name,
-                generation,
-                IntentState.GONE if gone else IntentState.WITHDRAWING,
-                "Removed" if gone else "Removing",
-                "" if gone else "its rules are being taken off the switches",
-                progress.plan_id,
-            )
-            last = self._reported.get(name)
-            if last is None or _essence(last) != _essence(status):
-                out.append(status)
-            self._reported[name] = status
-            if gone:
+            out += self._report(name, _status(intent, serial, progress, edges))
+        for name, (intent, serial) in list(self._leaving.items()):
+            if progress.committed_serial >= serial:
+                out += self._report(
+                    name, _as(intent, progress, IntentState.GONE, Reason.REMOVED, "")
+                )
                 del self._leaving[name], self._reported[name]
+            else:
+                message = "its rules are being taken off the switches"
+                out += self._report(
+                    name, _as(intent, progress, IntentState.WITHDRAWING, Reason.DELETED, message)
+                )
         return out
 
-    def _state(
-        self,
-        intent: WantedIntent,
-        serial: int,
-        progress: Progress,
-        edges: Mapping[str, frozenset[str]],
-    ) -> tuple[IntentState, str, str]:
-        if len(intent.nics) < 2:
-            why = intent.problem or "it chooses fewer than two NICs"
-            return IntentState.REJECTED, "TooFewEndpoints", f"{why}; choose at least two"
-        if progress.planned_serial < serial:
-            if progress.error:
-                return IntentState.PENDING, "PlanningFailed", progress.error
-            return IntentState.PENDING, "Planning", "waiting for a plan"
-        mine = frozenset().union(*(edges.get(nic, frozenset()) for nic in intent.nics))
-        absent = sorted(mine & progress.absent_edges)
-        if progress.committed_serial < serial:
-            if progress.installing:
-                return IntentState.INSTALLING, "Installing", "switches are being programmed"
-            return IntentState.PLANNED, "Planned", "waiting for switches to connect"
-        if absent and progress.starting:
-            return IntentState.INSTALLING, "WaitingForSwitches", f"waiting for {', '.join(absent)}"
-        if absent:
-            return (
-                IntentState.DEGRADED,
-                "SwitchAbsent",
-                f"{', '.join(absent)} without a session: what it holds goes on forwarding, "
-                "but changes do not reach it",
-            )
-        if pairs := progress.unroutable.get(intent.name):
-            return IntentState.DEGRADED, "Unroutable", f"no live path: {', '.join(pairs)}"
-        if intent.problem:
-            return IntentState.DEGRADED, "EndpointMissing", intent.problem
-        return IntentState.ACTIVE, "Installed", "all its rules are installed"
+    def _report(self, name: str, status: IntentStatus) -> list[SetStatus]:
+        last = self._reported.get(name)
+        if last is not None and replace(last, plan=status.plan) == status:
+            return []
+        self._reported[name] = status
+        out = [SetStatus(name, status)]
+        before = last.state if last is not None else IntentState.PENDING
+        if status.state not in (before, *TRANSITIONS[before]):
+            # A plan can be made and installed between two events; whoever watches sees each step.
+            step = IntentState.PLANNED
+            planned = replace(status, state=step, reason=Reason.PLANNED.value, message="")
+            out.insert(0, SetStatus(name, planned))
+        return out
 
 
-def _essence(status: SetStatus) -> tuple[int, IntentState, str, str]:
-    return status.generation, status.state, status.reason, status.message
+def _status(
+    intent: WantedIntent,
+    serial: int,
+    progress: Progress,
+    edges: Mapping[str, frozenset[str]],
+) -> IntentStatus:
+    if len(intent.nics) < 2:
+        why = intent.problem or "it chooses fewer than two NICs"
+        return _as(
+            intent,
+            progress,
+            IntentState.REJECTED,
+            Reason.NO_ENDPOINTS,
+            f"{why}; choose at least two",
+        )
+    if progress.planned_serial < serial:
+        message = progress.error or "waiting for a plan"
+        return _as(intent, progress, IntentState.PENDING, Reason.ACCEPTED, message)
+    mine = frozenset[str]().union(*(edges.get(nic, frozenset()) for nic in intent.nics))
+    absent = ", ".join(sorted(mine & progress.absent))
+    failed = ", ".join(sorted(mine & progress.failed))
+    if progress.committed_serial < serial:
+        if progress.installing:
+            message = "switches are being programmed"
+            return _as(intent, progress, IntentState.INSTALLING, Reason.INSTALLING, message)
+        message = "waiting for switches to connect"
+        return _as(intent, progress, IntentState.PLANNED, Reason.PLANNED, message)
+    if absent and progress.starting:
+        message = f"waiting for {absent}"
+        return _as(intent, progress, IntentState.INSTALLING, Reason.INSTALLING, message)
+    if absent:
+        message = f"{absent} without a session: it goes on forwarding, but changes do not reach it"
+        return _as(intent, progress, IntentState.DEGRADED, Reason.SWITCH_UNREACHABLE, message)
+    if failed:
+        message = f"{failed} refused a change; it is tried again"
+        return _as(intent, progress, IntentState.DEGRADED, Reason.SWITCH_FAILED, message)
+    if pairs := progress.unroutable.get(intent.name):
+        message = f"no live path: {', '.join(pairs)}"
+        return _as(intent, progress, IntentState.DEGRADED, Reason.UNROUTABLE, message)
+    if intent.problem:
+        return _as(intent, progress, IntentState.DEGRADED, Reason.UNKNOWN_ENDPOINT, intent.problem)
+    message = "all its rules are installed"
+    return _as(intent, progress, IntentState.ACTIVE, Reason.INSTALLED, message)
+
+
+def _as(
+    intent: WantedIntent, progress: Progress, state: IntentState, reason: Reason, message: str
+) -> IntentStatus:
+    return IntentStatus(
+        state,
+        reason.value,
+        message,
+        observed_generation=intent.generation,
+        plan=progress.plan_id,
+    )

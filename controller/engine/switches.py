@@ -12,8 +12,8 @@ RETRY_MAX_S = 30.0
 
 
 class SwitchState(Enum):
-    """ABSENT has no session; READING waits for what the switch holds; FAILED refused a change and is read
-    again after a pause."""
+    """ABSENT has no session, READING waits for what the switch holds, FAILED refused a change and
+    is read again after a pause."""
 
     ABSENT = "absent"
     READING = "reading"
@@ -45,14 +45,6 @@ class SwitchRecord:
     def connected(self) -> bool:
         return self.state is not SwitchState.ABSENT
 
-    @property
-    def known(self) -> bool:
-        """Whether a difference against its tables can be computed now."""
-        return self.installed is not None and self.state in (
-            SwitchState.IN_SYNC,
-            SwitchState.INSTALLING,
-        )
-
     def connect(self, session: int, openflow: str, peer: str, now: float) -> None:
         self.session, self.openflow, self.peer = session, openflow, peer
         self.state, self.installed, self.since_s = SwitchState.READING, None, now
@@ -67,7 +59,7 @@ class SwitchRecord:
         self.state = SwitchState.INSTALLING
 
     def fail(self, error: str, now: float) -> None:
-        """What the switch holds is no longer known; it is read again, each time after a longer pause."""
+        """What it holds is no longer known; it is read again, each time after a longer pause."""
         self.state, self.installed, self.last_error = SwitchState.FAILED, None, error
         self.retry_at_s = now + min(RETRY_FIRST_S * 2**self.failures, RETRY_MAX_S)
         self.failures += 1

@@ -1,0 +1,171 @@
+"""Makes what switches hold equal to what they should: sessions, read-back, rollouts, retries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.dataplane.diff import diff
+from controller.dataplane.tables import SwitchTables, Tables
+from controller.engine import events as ev
+from controller.engine.commands import Command, Log, ReadSwitch, SendBatch
+from controller.engine.rollout import Rollout
+from controller.engine.switches import SwitchRecord, SwitchState
+
+PHASE_TIMEOUT_S = 15.0
+"""A switch that answers echoes but not a batch for this long has failed it."""
+
+
+class Reconciler:
+    """One rollout at a time, over all switches whose tables are known; the next one starts from the
+    newest desired tables, so that those that came between are never sent."""
+
+    def __init__(self, switches: Iterable[str]) -> None:
+        self.records = {name: SwitchRecord(name) for name in switches}
+        self._tables: Tables | None = None
+        self._plan_id = 0
+        self._rollout: Rollout | None = None
+        self._sent_s = 0.0
+        self._next_batch = 1
+
+    @property
+    def installing(self) -> bool:
+        return self._rollout is not None
+
+    def current(self, switch: str, session: int) -> bool:
+        """Whether an event is of the session that the switch has now."""
+        record = self.records.get(switch)
+        return record is not None and record.connected and record.session == session
+
+    def in_state(self, state: SwitchState) -> frozenset[str]:
+        return frozenset(r.name for r in self.records.values() if r.state is state)
+
+    def desire(self, plan_id: int, tables: Tables) -> None:
+        self._plan_id, self._tables = plan_id, tables
+
+    def committed(self) -> bool:
+        """Every reachable switch, and at least one, holds what the newest plan wants."""
+        records = [r for r in self.records.values() if r.connected]
+        return bool(records) and self._tables is not None and all(map(self._settled, records))
+
+    # ---- events ---------------------------------------------------------------------------------
+
+    def connected(self, event: ev.SwitchConnected, now: float) -> None:
+        self._drop(event.switch)
+        self.records[event.switch].connect(event.session, event.openflow, event.peer, now)
+
+    def read(self, event: ev.SwitchRead) -> None:
+        self.records[event.switch].read(event.tables, event.foreign)
+
+    def disconnected(self, event: ev.SwitchDisconnected, now: float) -> None:
+        self._drop(event.switch)
+        self.records[event.switch].disconnect(event.reason, now)
+
+    def batch_done(self, event: ev.BatchDone) -> None:
+        if self._rollout is not None:
+            self._rollout.acknowledge(event.switch, event.batch)
+
+    def batch_failed(self, event: ev.BatchFailed, now: float) -> list[Command]:
+        if self._rollout is None or not self._rollout.owns(event.switch, event.batch):
+            return []
+        return self._abandon({event.switch}, event.error, now)
+
+    def tick(self, now: float) -> list[Command]:
+        """Read failed switches again after their pause; give up on batches without an answer."""
+        out: list[Command] = []
+        for record in self.records.values():
+            if record.state is SwitchState.FAILED and now >= record.retry_at_s:
+                out.append(self._read_again(record))
+        if self._rollout is not None and now - self._sent_s > PHASE_TIMEOUT_S:
+            error = f"no answer to a batch within {PHASE_TIMEOUT_S:.0f} s"
+            out += self._abandon(self._rollout.waiting_for, error, now)
+        return out
+
+    # ---- rolling out ----------------------------------------------------------------------------
+
+    def step(self, now: float) -> list[Command]:
+        """Carry on with the rollout, or start one where installed and desired differ."""
+        while True:
+            if self._rollout is None and not self._begin():
+                return []
+            assert self._rollout is not None
+            batches = self._rollout.advance()
+            self._next_batch = self._rollout.next_batch
+            if batches:
+                self._sent_s = now
+                for batch in batches:
+                    self.records[batch.switch].messages_sent += len(batch.messages)
+                return [
+                    SendBatch(
+                        b.switch,
+                        self.records[b.switch].session,
+                        self._rollout.plan_id,
+                        b.phase,
+                        b.batch,
+                        b.messages,
+                    )
+                    for b in batches
+                ]
+            if not self._rollout.finished:
+                return []
+            for name in self._rollout.switches:
+                self.records[name].settle(self._rollout.desired[name])
+            self._rollout = None
+
+    def _begin(self) -> bool:
+        """Start a rollout over all known switches if any of them needs one."""
+        known = {r.name: r.installed for r in self.records.values() if r.installed is not None}
+        if self._tables is None or all(self._settled(self.records[name]) for name in known):
+            return False
+        desired = {name: self._want(name) for name in known}
+        self._rollout = Rollout(self._plan_id, diff(known, desired), desired, self._next_batch)
+        for name in known:
+            if not self._settled(self.records[name]):
+                self.records[name].state = SwitchState.INSTALLING
+        return True
+
+    def _want(self, switch: str) -> SwitchTables:
+        assert self._tables is not None
+        return self._tables.get(switch, _NOTHING)
+
+    def _settled(self, record: SwitchRecord) -> bool:
+        return record.state is SwitchState.IN_SYNC and record.installed is self._want(record.name)
+
+    def _abandon(self, culprits: Iterable[str], error: str, now: float) -> list[Command]:
+        """Later phases build on the failed one, so the rollout ends; all in it are read again."""
+        assert self._rollout is not None
+        involved, self._rollout = self._rollout.switches, None
+        out: list[Command] = []
+        for name in sorted(involved):
+            record = self.records[name]
+            if name in culprits:
+                record.fail(error, now)
+                out.append(Log("error", f"{name} failed a change: {error}; it is read again"))
+            else:
+                out.append(self._read_again(record))
+        return out
+
+    @staticmethod
+    def _read_again(record: SwitchRecord) -> Command:
+        record.state, record.installed = SwitchState.READING, None
+        return ReadSwitch(record.name, record.session)
+
+    def _drop(self, switch: str) -> None:
+        if self._rollout is not None:
+            self._rollout.drop(switch)
+
+    def problems(self) -> list[str]:
+        """In words, for people."""
+        out = []
+        for r in self.records.values():
+            if r.state in (SwitchState.ABSENT, SwitchState.FAILED):
+                why = f": {r.last_error}" if r.last_error else ""
+                out.append(f"{r.name} is {r.state.value}{why}")
+            if r.missing_ports:
+                ports = ", ".join(map(str, r.missing_ports))
+                out.append(f"{r.name} lacks port {ports} of the topology")
+            if r.foreign:
+                out.append(f"{r.name} holds {r.foreign} entries that are not Heald's")
+        return out
+
+
+_NOTHING = SwitchTables()
