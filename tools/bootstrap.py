@@ -72,7 +72,9 @@ UV_WHEELS: Dict[Tuple[str, str, str], Tuple[str, str]] = {
 LAB_COMMANDS = {
     "ovs-vswitchd": "openvswitch-switch",
     "ovs-vsctl": "openvswitch-switch",
+    "ovs-ofctl": "openvswitch-switch",
     "ovsdb-server": "openvswitch-switch",
+    "ovsdb-tool": "openvswitch-switch",
     "mnexec": "mininet",
     "ip": "iproute2",
     "tc": "iproute2",
