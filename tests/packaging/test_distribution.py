@@ -120,10 +120,13 @@ def test_topologies_of_an_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (info / "RECORD").write_text(
         "heald/__init__.py,,\n../../../share/heald/topologies/leaf-spine.yaml,,\n"
     )
+    shipped = tmp_path / "share/heald/topologies/leaf-spine.yaml"
+    shipped.parent.mkdir(parents=True)
+    shipped.touch()
     installed = metadata.Distribution.at(info)
     monkeypatch.setattr(distribution, "_ROOT", site)
     monkeypatch.setattr(distribution.metadata, "files", lambda _: installed.files)
-    assert distribution.topologies_dir() == tmp_path / "share/heald/topologies"
+    assert distribution.topologies_dir() == shipped.parent
 
 
 def test_no_topologies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
