@@ -1,0 +1,151 @@
+"""What no single element shows: clashes and gaps between the elements of a fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from controller.fabric.build import BEST_EFFORT
+from controller.fabric.document import Document
+from controller.fabric.errors import Problem
+from controller.fabric.model import Fabric, Nic, PortRef, Provenance
+from controller.fabric.reach import unreachable
+from controller.fabric.validate import Validated
+
+MAX_ATTACHMENT_SETS = 1 << 14
+"""Labels have 14 bits for the egress."""
+
+Place = tuple[str | int, ...]
+
+
+def check(document: Document, validated: Validated, fabric: Fabric) -> Iterator[Problem]:
+    """All problems of ``fabric``, which was built from ``validated``, in no particular order."""
+    checks = _Checks(document, validated, fabric)
+    yield from checks.names()
+    yield from checks.ports()
+    yield from checks.nic_addresses()
+    yield from checks.gateway()
+    yield from checks.classes()
+    sets = {nic.attachment_set for nic in fabric.nics}
+    if len(sets) > MAX_ATTACHMENT_SETS:
+        yield Problem(
+            document.where(("hosts",), key=True),
+            f"NICs hang on {len(sets)} different sets of switches, and labels tell "
+            f"{MAX_ATTACHMENT_SETS} apart: split the fabric",
+        )
+    if validated.complete:
+        yield from unreachable(fabric, document.where(("fabric",), key=True))
+
+
+class _Checks:
+    def __init__(self, document: Document, validated: Validated, fabric: Fabric) -> None:
+        self._where = document.where
+        self._spec = validated.spec
+        self._fabric = fabric
+        self._links = [
+            (("links", i), s) for i, s in zip(validated.links, self._spec.links, strict=True)
+        ]
+
+    def names(self) -> Iterator[Problem]:
+        for name in self._spec.hosts.keys() & self._spec.switches.keys():
+            switch = self._where(("switches", name), key=True)
+            yield Problem(
+                self._where(("hosts", name), key=True),
+                f"host {name} has the name of the switch at line {switch.line}: rename one",
+            )
+        yield from _twice(
+            (spec.name, f"link name {spec.name}", self._where((*place, "name")))
+            for place, spec in self._links
+            if spec.name
+        )
+        dpids: list[tuple[Hashable, str, Provenance]] = []
+        for s in self._fabric.switches:
+            derived = self._spec.switches[s.name].dpid is None
+            what = f"datapath id 0x{s.dpid:x}" + " (derived from the name)" * derived
+            dpids.append((s.dpid, what, self._where(("switches", s.name, "dpid"), key=True)))
+        yield from _twice(dpids)
+
+    def ports(self) -> Iterator[Problem]:
+        for place, spec in self._links:
+            a, b = spec.ends
+            if a.switch == b.switch:
+                yield Problem(
+                    self._where(place),
+                    f"the link joins {a.switch} to itself: give it two switches",
+                )
+        yield from _twice((p, f"port {p}", where) for p, where in self._port_uses())
+
+    def _port_uses(self) -> Iterator[tuple[PortRef, Provenance]]:
+        for place, spec in self._links:
+            for i, end in enumerate(spec.ends):
+                yield end, self._where((*place, "ends", i))
+        for name, host in self._spec.hosts.items():
+            at: Place = ("hosts", name)
+            for i, port in enumerate(host.attach or ()):
+                yield port, self._where((*at, "attach", i))
+            for nic_name, nic in host.nics.items():
+                for i, port in enumerate(nic.attach):
+                    yield port, self._where((*at, "nics", nic_name, "attach", i))
+
+    def nic_addresses(self) -> Iterator[Problem]:
+        yield from _twice(
+            (nic.mac, f"MAC {mac_text(nic.mac)} of {nic.id}", self._at(nic, "mac"))
+            for nic in self._fabric.nics
+        )
+        yield from _twice(
+            (ip, f"address {ip} of {nic.id}", self._at(nic, "ips"))
+            for nic in self._fabric.nics
+            for ip in nic.addresses
+        )
+
+    def gateway(self) -> Iterator[Problem]:
+        fabric = self._fabric
+        for nic in fabric.nics:
+            if nic.mac == fabric.gateway_mac:
+                yield Problem(
+                    self._at(nic, "mac"),
+                    f"MAC {mac_text(nic.mac)} of {nic.id} is the gateway's: change one of them",
+                )
+            for ip in nic.addresses:
+                if ip in (fabric.gateway_ipv4, fabric.gateway_ipv6):
+                    yield Problem(
+                        self._at(nic, "ips"),
+                        f"address {ip} of {nic.id} is the gateway's: change one of them",
+                    )
+
+    def classes(self) -> Iterator[Problem]:
+        specs = self._spec.classes
+        yield from _twice(
+            (
+                c.dscp,
+                "the class of everything else (no dscp)" if c.dscp is None else f"DSCP {c.dscp}",
+                self._where(("classes", name), key=True),
+            )
+            for name, c in specs.items()
+        )
+        if specs and all(c.dscp is not None for c in specs.values()) and BEST_EFFORT in specs:
+            yield Problem(
+                self._where(("classes", BEST_EFFORT, "dscp"), key=True),
+                f"no class is left for everything else: take `dscp` out of {BEST_EFFORT}",
+            )
+
+    def _at(self, nic: Nic, attribute: str) -> Provenance:
+        """Of an attribute of a NIC, or of the NIC where the attribute is derived."""
+        inside = () if self._spec.hosts[nic.host].attach else ("nics", nic.name)
+        return self._where(("hosts", nic.host, *inside, attribute), key=True)
+
+
+def _twice(uses: Iterable[tuple[Hashable, str, Provenance]]) -> Iterator[Problem]:
+    """A problem at every use of a thing but the first in the file."""
+    first: dict[Hashable, Provenance] = {}
+    for thing, what, where in sorted(uses, key=lambda use: (use[2].line, use[2].column)):
+        if thing in first:
+            yield Problem(
+                where,
+                f"{what} is used twice, first at line {first[thing].line}: change one of them",
+            )
+        else:
+            first[thing] = where
+
+
+def mac_text(mac: int) -> str:
+    return mac.to_bytes(6, "big").hex(":")

@@ -1,0 +1,34 @@
+"""The way in: bytes of a topology file to a ``Fabric``, or all that is wrong with them."""
+
+from __future__ import annotations
+
+from controller.fabric.build import build
+from controller.fabric.check import check
+from controller.fabric.document import read
+from controller.fabric.errors import TopologyErrors
+from controller.fabric.model import Fabric
+from controller.fabric.validate import validate
+
+__all__ = ["TopologyErrors", "load"]
+
+
+def load(text: bytes, name: str) -> Fabric:
+    """The fabric that ``text`` describes; ``name`` is what errors and provenances call the file.
+
+    Files that differ only in order, comments and layout give equal fabrics.
+
+    Raises:
+        TopologyErrors: with every problem found, whatever the bytes; nothing else is raised.
+    """
+    document, problems = read(text, name)
+    validated, invalid = validate(document)
+    problems += invalid
+    if validated is not None:
+        fabric, unfinished = build(document, validated)
+        problems += unfinished
+        if unfinished:
+            validated = validated.damaged()
+        problems += check(document, validated, fabric)
+        if not problems:
+            return fabric
+    raise TopologyErrors(problems)

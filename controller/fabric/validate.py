@@ -1,0 +1,141 @@
+"""From a document to a ``FabricSpec``, or every problem in the words of the file."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from controller.fabric.document import Document, Path
+from controller.fabric.errors import Problem, quoted
+from controller.fabric.schema import FabricSpec, Spec
+
+# What stands in for a section that is wrong while the rest is still looked at.
+_STAND_INS: dict[str, Any] = {
+    "fabric": "unnamed",
+    "defaults": {"link": {"capacity": "1G"}, "nic": {"capacity": "1G"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A spec with what is wrong left out.
+
+    ``links[i]`` is the place in the file of ``spec.links[i]``. ``switches`` names all that the file
+    declares, so that what refers to a wrong one is not wrong itself.
+    """
+
+    spec: FabricSpec
+    links: tuple[int, ...]
+    switches: frozenset[str]
+    complete: bool
+
+    def damaged(self) -> Validated:
+        return replace(self, complete=False)
+
+
+def validate(document: Document) -> tuple[Validated | None, list[Problem]]:
+    """None if too little is right to look for further problems."""
+    data = document.root.data()
+    try:
+        spec = FabricSpec.model_validate(data)
+    except ValidationError as invalid:
+        errors = invalid.errors(include_url=False, include_input=False)
+        problems = [_problem(document, error) for error in errors]
+        return _rest(data, [error["loc"] for error in errors]), problems
+    return _validated(spec, data, range(len(spec.links)), complete=True), []
+
+
+def _validated(spec: FabricSpec, data: Any, links: Iterable[int], *, complete: bool) -> Validated:
+    return Validated(spec, tuple(links), frozenset(data["switches"]), complete)
+
+
+def _rest(data: Any, wrong: list[Path]) -> Validated | None:
+    """What is left of ``data`` without the elements that hold a wrong place."""
+    if not isinstance(data, dict) or not isinstance(data.get("switches"), dict):
+        return None
+    rest = dict(data)
+    bad: dict[str, set[str | int]] = {}
+    for section, *below in wrong:
+        if below and section in ("classes", "switches", "hosts", "links"):
+            bad.setdefault(str(section), set()).add(below[0])
+        else:
+            rest.pop(str(section), None)
+            rest |= {k: v for k, v in _STAND_INS.items() if k == section}
+    links = [i for i in range(len(rest.get("links") or ())) if i not in bad.get("links", ())]
+    for section, elements in bad.items():
+        if section == "links":
+            rest["links"] = [rest["links"][i] for i in links]
+        else:
+            rest[section] = {k: v for k, v in rest[section].items() if k not in elements}
+    try:
+        spec = FabricSpec.model_validate(rest)
+    except ValidationError:
+        return None
+    return _validated(spec, data, links, complete=False)
+
+
+def _problem(document: Document, error: ErrorDetails) -> Problem:
+    loc, kind = error["loc"], error["type"]
+    context = error.get("ctx", {})
+    if loc and loc[-1] == "[key]":
+        return Problem(document.where(loc[:-1], key=True), str(context["error"]))
+    place = document.where(loc, key=kind in ("extra_forbidden", "missing"))
+    if kind == "extra_forbidden":
+        return Problem(place, unknown(f"key {quoted(str(loc[-1]))}", str(loc[-1]), _keys(loc[:-1])))
+    if kind == "missing":
+        return Problem(place, f"key '{loc[-1]}' is missing: add it")
+    if kind in ("dict_type", "model_type"):
+        keys = ", ".join(_keys(loc)) or "names"
+        return Problem(place, f"a mapping belongs here, with the keys {keys}")
+    if kind == "list_type":
+        return Problem(place, "a list belongs here, like [leaf1:1, leaf2:1]")
+    if kind in ("too_short", "too_long"):
+        low, high = context.get("min_length"), context.get("max_length")
+        wanted = f"{low} or more" if high is None else f"{high} at most"
+        if loc[-1] == "ends":
+            wanted = "2"
+        return Problem(place, f"{context['actual_length']} entries where {wanted} belong")
+    return Problem(place, str(context.get("error", error["msg"])))
+
+
+def unknown(thing: str, found: str, choices: Iterable[str]) -> str:
+    """``thing`` is unknown; perhaps one of ``choices`` was meant."""
+    known = sorted(choices)
+    # difflib takes quadratic time in the length of a word, and linear in the number of choices.
+    close = difflib.get_close_matches(found[:64], known[:5000], n=1, cutoff=0.6)
+    if close:
+        return f"unknown {thing}: did you mean '{close[0]}'?"
+    if not known:
+        return f"unknown {thing}: none is declared"
+    return f"unknown {thing}: known are {', '.join(known[:12])}{', …' * (len(known) > 12)}"
+
+
+def _keys(path: Path) -> list[str]:
+    """The keys that the schema knows at ``path``; none for a mapping of names."""
+    model: type[Spec] = FabricSpec
+    inside = False
+    for step in path:
+        if inside:
+            inside = False
+        elif step in model.model_fields:
+            annotation = model.model_fields[str(step)].annotation
+            inner = _spec_in(annotation)
+            if inner is None:
+                return []
+            model, inside = inner, _is_container(annotation)
+    return [] if inside else list(model.model_fields)
+
+
+def _spec_in(annotation: Any) -> type[Spec] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Spec):
+        return annotation
+    return next(filter(None, map(_spec_in, get_args(annotation))), None)
+
+
+def _is_container(annotation: Any) -> bool:
+    return get_origin(annotation) in (dict, list)
