@@ -1,0 +1,400 @@
+"""The handle by which tests, the demo and the command line hold a lab.
+
+    with Lab.start(fabric) as lab:
+        lab.exec("h1", ["ping", "-c1", "10.0.0.2"])
+
+The lab lives in a process of its own (`controller.lab.process`) and ends with this one, however this one
+ends. Several labs run side by side: each has its own namespaces, Open vSwitch and run directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from controller.fabric.load import load
+from controller.fabric.model import Fabric
+from controller.lab import ovs, requirements, rundir
+from controller.lab.description import Description, read_description, write_wiring
+from controller.lab.errors import LabError
+from controller.lab.scale import scaled_topology
+from controller.lab.wiring import HostNic, scaled, wire
+
+DEFAULT_CONTROLLER = "tcp:127.0.0.1:6653"
+_START_S = 120.0
+_STOP_S = 20.0
+_CODE_ROOT = Path(__file__).resolve().parents[2]
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """What one switch port has carried since it was made. HTB drops are not in here."""
+
+    rx_packets: int
+    rx_bytes: int
+    tx_packets: int
+    tx_bytes: int
+
+
+class Lab:
+    """A running lab; made by `Lab.start`, ended by `close` or by leaving the ``with`` block."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        topology_file: Path | None,
+        run_dir: Path,
+        process: subprocess.Popen[bytes],
+        control: socket.socket,
+        description: Description,
+    ) -> None:
+        self.fabric = fabric
+        """What the lab emulates, with the capacities that it really has."""
+        self.topology_file = topology_file
+        """The file that says so, for the controller; None if the lab was made of a `Fabric`."""
+        self.run_dir = run_dir
+        self.description = description
+        self._process = process
+        self._control = control
+        self._interface = {(p.switch, p.port): p.interface for p in description.wiring.ports}
+        self._bridge = {b.switch: b.bridge for b in description.wiring.bridges}
+
+    @classmethod
+    def start(
+        cls,
+        topology: Fabric | Path,
+        *,
+        scale: float = 1.0,
+        controller: str | None = DEFAULT_CONTROLLER,
+        progress: Progress = lambda _text: None,
+        foreground: bool = False,
+    ) -> Lab:
+        """Build a lab and return when it is ready (IPv6 addresses usable, bridges up).
+
+        Args:
+            topology: a fabric, or its YAML file.
+            scale: factor on every capacity; above 1 Gbit/s a lab refuses. A scaled copy of the file is
+                written to the run directory.
+            controller: OpenFlow target of every bridge, seen from inside the lab's namespace. Set once:
+                a bridge that gets its first controller later forgets its flows.
+            progress: called with a few words at each step.
+            foreground: leave the terminal to the lab process, for `prompt`.
+
+        Raises:
+            LabError: this machine or this fabric does not allow it; the text has the cure.
+            TopologyErrors: the file is no valid topology.
+        """
+        requirements.require()
+        fabric, text = _scaled(topology, scale)
+        wiring = wire(fabric)
+        run_dir, lock = rundir.create()
+        ours, theirs = socket.socketpair()
+        try:
+            write_wiring(wiring, run_dir)
+            file = topology if isinstance(topology, Path) else None
+            if file is not None and text is not None:
+                file = run_dir / file.name
+                file.write_text(text)
+            argv = [sys.executable, "-m", "controller.lab.process", str(run_dir)]
+            argv += [f"--control={theirs.fileno()}", f"--lock={lock}"]
+            argv += [f"--controller={controller}"] if controller else []
+            process = subprocess.Popen(
+                argv,
+                stdin=None if foreground else subprocess.DEVNULL,
+                stdout=None if foreground else subprocess.DEVNULL,
+                start_new_session=not foreground,
+                pass_fds=(theirs.fileno(), lock),
+                env=_environment(),
+            )
+        finally:
+            theirs.close()
+            os.close(lock)
+        try:
+            _wait_ready(ours, progress)
+            description = read_description(run_dir)
+        except BaseException:
+            _end(process, ours, run_dir)
+            raise
+        return cls(fabric, file, run_dir, process, ours, description)
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End everything that runs in the lab and remove it; also after its process has crashed."""
+        _end(self._process, self._control, self.run_dir)
+
+    @property
+    def pid(self) -> int:
+        """The lab process; its network namespace holds the switches and the controller."""
+        return self.description.pid
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def prompt(self) -> None:
+        """Run Mininet's prompt on the terminal until the user leaves it; this ends the lab."""
+        self._control.sendall(b"prompt\n")
+        while True:
+            try:
+                self._process.wait()
+                return
+            except KeyboardInterrupt:
+                continue  # The terminal sends it to the prompt too, and there it has a meaning.
+
+    # Programs inside
+
+    def nic(self, host: str, name: str | None = None) -> HostNic:
+        """A NIC of a host: the first, or the one of that name."""
+        for nic in self.description.wiring.nics:
+            if nic.host == host and name in (None, nic.nic):
+                return nic
+        raise LabError(f"There is no NIC {host}/{name or '*'} in the lab of {self.fabric.name}")
+
+    def address(self, host: str, version: int = 4, nic: str | None = None) -> str:
+        """The first IPv4 or IPv6 address of a host's NIC."""
+        for address in self.nic(host, nic).addresses:
+            if (":" in address) == (version == 6):
+                return address.split("/")[0]
+        raise LabError(f"Host {host} has no IPv{version} address")
+
+    def popen(self, host: str, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+        """Start a program in a host's namespace; it ends with the lab at the latest."""
+        pids = self.description.host_pids
+        if host not in pids:
+            raise LabError(f"There is no host {host} in the lab; it has {', '.join(pids)}")
+        return _popen_beside(pids[host], self._environment(), argv, options)
+
+    def exec(
+        self, host: str, argv: Sequence[str], *, timeout: float = 60.0, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program in a host's namespace to its end, with text output."""
+        pipe = subprocess.PIPE
+        return _finish(
+            self.popen(host, argv, stdout=pipe, stderr=pipe, text=True), host, timeout, check
+        )
+
+    def popen_in_namespace(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+        """Start a program, such as the controller, among the switches of the lab."""
+        return _popen_beside(self.pid, self._environment(), argv, options)
+
+    def exec_in_namespace(
+        self, argv: Sequence[str], *, timeout: float = 60.0, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program among the switches to its end, with text output."""
+        pipe = subprocess.PIPE
+        return _finish(
+            self.popen_in_namespace(argv, stdout=pipe, stderr=pipe, text=True),
+            "the lab",
+            timeout,
+            check,
+        )
+
+    # Switches
+
+    def bridge(self, switch: str) -> str:
+        """The name of a switch in Open vSwitch."""
+        if switch not in self._bridge:
+            raise LabError(f"There is no switch {switch}; the lab has {', '.join(self._bridge)}")
+        return self._bridge[switch]
+
+    def interface(self, switch: str, port: int) -> str:
+        """The kernel's name of a switch port, in the lab's namespace."""
+        if (switch, port) not in self._interface:
+            raise LabError(f"Nothing is connected to {switch}:{port}")
+        return self._interface[switch, port]
+
+    def ovs_ofctl(self, command: str, switch: str, *args: str) -> str:
+        """``ovs-ofctl -O OpenFlow15 command bridge args``."""
+        argv = ["ovs-ofctl", "-O", "OpenFlow15", command, self.bridge(switch), *args]
+        return self.exec_in_namespace(argv).stdout
+
+    def vsctl(self, *args: str) -> str:
+        return ovs.vsctl(self.run_dir, args)
+
+    def flows(self, switch: str) -> list[str]:
+        """``dump-flows``, a line each."""
+        return _entries(self.ovs_ofctl("dump-flows", switch, "--no-names"))
+
+    def groups(self, switch: str) -> list[str]:
+        """``dump-groups``, a line each."""
+        return _entries(self.ovs_ofctl("dump-groups", switch))
+
+    def port_counters(self, switch: str) -> Mapping[int, PortCounters]:
+        """Counters by OpenFlow port number, connected ports only."""
+        text = self.ovs_ofctl("dump-ports", switch, "--no-names").replace("\n           tx", " tx")
+        found = {}
+        for line in text.splitlines():
+            match = re.search(
+                r"port +(\d+): rx pkts=(\d+), bytes=(\d+).* tx pkts=(\d+), bytes=(\d+)", line
+            )
+            if match:
+                port, *counters = map(int, match.groups())
+                found[port] = PortCounters(*counters)
+        return found
+
+    def set_controller(self, target: str | None) -> None:
+        """Point every bridge elsewhere. None, and the first target after None, flush all flows."""
+        wiring = self.description.wiring
+        args = [x for b in wiring.bridges for x in ("--", "del-controller", b.bridge)]
+        if target is not None:
+            args = ovs.controller_commands(wiring, target)
+        self.vsctl(*args[1:])
+
+    # Failures
+
+    def link_down(self, a: str, b: str) -> None:
+        """Cut every cable between two nodes: both ends lose carrier."""
+        self._set_cables(a, b, "down")
+
+    def link_up(self, a: str, b: str) -> None:
+        self._set_cables(a, b, "up")
+
+    def switch_down(self, switch: str) -> None:
+        """Cut every cable of a switch; its OpenFlow session stays."""
+        self._set_interfaces([i for (s, _), i in self._interface.items() if s == switch], "down")
+
+    def switch_up(self, switch: str) -> None:
+        self._set_interfaces([i for (s, _), i in self._interface.items() if s == switch], "up")
+
+    def port_down(self, switch: str, port: int) -> None:
+        """Administratively, through OpenFlow."""
+        self.ovs_ofctl("mod-port", switch, str(port), "down")
+
+    def port_up(self, switch: str, port: int) -> None:
+        self.ovs_ofctl("mod-port", switch, str(port), "up")
+
+    def _set_cables(self, a: str, b: str, state: str) -> None:
+        wiring = self.description.wiring
+        ends = [
+            [cable.a.interface, cable.b.interface]
+            for cable in wiring.cables
+            if {cable.a.switch, cable.b.switch} == {a, b}
+        ]
+        ends += [
+            [nic.port.interface] for nic in wiring.nics if {nic.host, nic.port.switch} == {a, b}
+        ]
+        if not ends:
+            raise LabError(f"There is no cable between {a} and {b}")
+        self._set_interfaces([interface for pair in ends for interface in pair], state)
+
+    def _set_interfaces(self, interfaces: Sequence[str], state: str) -> None:
+        script = "".join(f"link set dev {interface} {state}\n" for interface in interfaces)
+        process = self.popen_in_namespace(
+            ["ip", "-batch", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        _finish(process, "the lab", 30.0, True, script)
+
+    def _environment(self) -> dict[str, str]:
+        return _environment() | ovs.environment(self.run_dir) | {rundir.MARKER: str(self.run_dir)}
+
+
+def _scaled(topology: Fabric | Path, scale: float) -> tuple[Fabric, str | None]:
+    """The fabric of the lab, and the text of its file where that differs from the one given."""
+    if isinstance(topology, Fabric):
+        return (topology if scale == 1.0 else scaled(topology, scale)), None
+    try:
+        raw = topology.read_bytes()
+    except OSError as error:
+        raise LabError(f"Cannot read the topology {topology}: {error.strerror}") from None
+    fabric = load(raw, str(topology))
+    if scale == 1.0:
+        return fabric, None
+    text = scaled_topology(raw.decode(), scale)
+    return load(text.encode(), str(topology)), text
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with Heald's own code importable from any directory."""
+    path = os.pathsep.join(filter(None, [str(_CODE_ROOT), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path, "PATH": requirements.search_path()}
+
+
+def _popen_beside(
+    pid: int, environment: dict[str, str], argv: Sequence[str], options: dict[str, Any]
+) -> subprocess.Popen[Any]:
+    options.setdefault("stdin", subprocess.DEVNULL)
+    # Not in our group: a Ctrl-C at the terminal is for the prompt.
+    options.setdefault("start_new_session", True)
+    options["env"] = environment | options.get("env", {})
+    return subprocess.Popen(["mnexec", "-a", str(pid), *argv], **options)
+
+
+def _finish(
+    process: subprocess.Popen[Any], where: str, timeout: float, check: bool, script: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    try:
+        out, err = process.communicate(script, timeout=timeout)
+    except BaseException:
+        process.kill()
+        process.communicate()
+        raise
+    argv = [str(a) for a in process.args[3:]]
+    if check and process.returncode != 0:
+        raise LabError(f"In {where}, {' '.join(argv)} failed: {err.strip() or out.strip()}")
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def _entries(dump: str) -> list[str]:
+    lines = (line.strip() for line in dump.splitlines())
+    return [line for line in lines if line and not line.startswith("OFPST_")]
+
+
+def _wait_ready(control: socket.socket, progress: Progress) -> None:
+    deadline = time.monotonic() + _START_S
+    with control.makefile("r") as lines:
+        while True:
+            control.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                line = _line(lines)
+            except TimeoutError:
+                raise LabError(f"The lab was not ready within {_START_S:.0f} s") from None
+            message = json.loads(line)
+            if "progress" in message:
+                progress(message["progress"])
+            elif "error" in message:
+                raise LabError(message["error"])
+            else:
+                control.settimeout(None)
+                return
+
+
+def _line(lines: IO[str]) -> str:
+    line = lines.readline()
+    if not line:
+        raise LabError("The lab process ended while it started; its error is above")
+    return line
+
+
+def _end(process: subprocess.Popen[bytes], control: socket.socket, run_dir: Path) -> None:
+    control.close()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    rundir.remove(run_dir)
