@@ -1,7 +1,7 @@
 """Which state of an intent may follow which, and why it is in one.
 
-A new plan for an intent that works leaves it ACTIVE: updates are make-before-break, so nothing that its
-owner could notice is being installed.
+A new plan for an intent that works leaves it ACTIVE: updates are make-before-break, so nothing
+that its owner could notice is being installed.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class IntentState(str, Enum):
 class IntentStatus:
     """``reason`` is a code for machines (``lifecycle.Reason``), ``message`` a sentence for people.
 
-    ``observed_generation`` is the generation that this status speaks of, ``plan`` the id of the plan
-    that carries it, 0 while there is none.
+    ``observed_generation`` is the generation that this status speaks of, ``plan`` the id of the
+    plan that carries it, 0 while there is none.
     """
 
     state: IntentState
@@ -68,8 +68,8 @@ class IntentStatus:
 class Intent:
     """``name`` is ``tenants/{tenant}/intents/{id}``.
 
-    ``generation`` counts changes of the spec and never goes back, not even when an intent is applied
-    again while it is being withdrawn; ``etag`` changes with labels and spec.
+    ``generation`` counts changes of the spec and never goes back, not even when an intent is
+    applied again while it is being withdrawn; ``etag`` changes with labels and spec.
     """
 
     name: str

@@ -12,7 +12,7 @@ from controller.intents.model import Selector
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """``path`` is the field within the selector, such as ``hosts[2]`` or ``match_labels``."""
+    """``path`` is the field within the selector, such as ``hosts[2]`` or ``match_labels[team]``."""
 
     path: str
     message: str
@@ -20,17 +20,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """``nics`` (``host/nic``) are those chosen in spite of ``problems``: names that the fabric has not."""
+    """``nics`` (``host/nic``) are those chosen in spite of ``problems``."""
 
     nics: frozenset[str]
     problems: tuple[Problem, ...] = ()
 
 
 def resolve(selector: Selector, fabric: Fabric) -> Selection:
-    """The NICs that ``selector`` chooses, with every name that ``fabric`` does not know.
-
-    Labels that no host carries are no problem here, for hosts come and go: they choose nothing.
-    """
+    """The NICs that ``selector`` chooses; each name or label that chooses none is a problem."""
     chosen: set[str] = set()
     problems: list[Problem] = []
 
@@ -60,21 +57,12 @@ def resolve(selector: Selector, fabric: Fabric) -> Selection:
                 problems.append(_unknown(path, "accelerator", name, nic_of, fabric))
 
     if selector.match_labels:
-        chosen.update(nic.id for nic in _labelled(selector.match_labels, fabric))
+        labelled = {nic.id for nic in _labelled(selector.match_labels, fabric)}
+        chosen |= labelled
+        if not labelled:
+            problems.append(_unmatched(selector.match_labels, fabric))
 
     return Selection(frozenset(chosen), tuple(problems))
-
-
-def explain_labels(match_labels: Mapping[str, str], fabric: Fabric) -> str:
-    """Why no host carries all of ``match_labels``, with the nearest that some host does carry."""
-    for key, value in match_labels.items():
-        values = {host.labels[key] for host in fabric.hosts if key in host.labels}
-        if not values:
-            keys = {k for host in fabric.hosts for k in host.labels}
-            return f"no host has a label {key!r}{did_you_mean(key, keys)}"
-        if value not in values:
-            return f"no host has {key}={value}{did_you_mean(value, values)}"
-    return "no host has all of these labels at once"
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
@@ -99,6 +87,21 @@ def _nic_by_accelerator(fabric: Fabric) -> dict[str, str]:
         for host in fabric.hosts
         for accelerator in host.accelerators
     }
+
+
+def _unmatched(match_labels: Mapping[str, str], fabric: Fabric) -> Problem:
+    """Names the first label that no host carries, or says that none carries all of them at once."""
+    for key, value in match_labels.items():
+        values = {host.labels[key] for host in fabric.hosts if key in host.labels}
+        if not values:
+            hint = did_you_mean(key, {k for host in fabric.hosts for k in host.labels})
+            message = f"no host of fabric {fabric.name!r} has a label {key!r}{hint}"
+            return Problem(f"match_labels[{key}]", message)
+        if value not in values:
+            message = f"no host of fabric {fabric.name!r} has the label {key}={value}"
+            return Problem(f"match_labels[{key}]", message + did_you_mean(value, values))
+    message = f"no host of fabric {fabric.name!r} has all of these labels at once"
+    return Problem("match_labels", message)
 
 
 def _unknown(path: str, kind: str, name: str, known: Iterable[str], fabric: Fabric) -> Problem:

@@ -1,12 +1,13 @@
 """What the northbound needs from the rest of the brain, and who asks.
 
-The brain implements ``Brain`` and hands it to ``service.Services``; it reads intents from, and reports
-their states to, the ``book.IntentBook`` that both share. Everything here runs on one event loop.
+The brain implements ``Brain`` and hands it to ``server.NorthboundServer``; it reads intents from,
+and reports their states to, the ``book.IntentBook`` that both share. Everything here runs on one
+event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,7 +47,7 @@ class Brain(Protocol):
         """The newest view. The fabric is known before the northbound starts."""
         ...
 
-    def views(self) -> AsyncIterator[NetworkView]:
+    def views(self) -> AsyncGenerator[NetworkView, None]:
         """The newest view at once, then one after each sample, link event or new plan.
 
         A reader that is slower than that gets the newest and misses those between. Closing the

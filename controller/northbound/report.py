@@ -1,0 +1,131 @@
+"""The network as messages of ``heald.v1``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from controller.fabric.model import Fabric, Host, Nic, PortRef
+from controller.northbound.convert import timestamp
+from controller.northbound.ports import NetworkView
+from controller.optimizer.plan import Plan, PlannedTree
+from heald.v1 import fabric_pb2 as pb
+
+
+def topology(fabric: Fabric) -> pb.Topology:
+    return pb.Topology(
+        name=fabric.name,
+        version=fabric.version,
+        switches=[
+            pb.Switch(name=s.name, dpid=s.dpid, role=s.role, pod=s.pod or "", site=s.site or "")
+            for s in fabric.switches
+        ],
+        hosts=[_host(host) for host in fabric.hosts],
+        links=[
+            pb.Link(
+                name=link.name,
+                a=str(link.a),
+                b=str(link.b),
+                capacity_bps=link.capacity_bps,
+                latency_s=link.latency_s,
+                srlgs=link.srlgs,
+            )
+            for link in fabric.links
+        ],
+    )
+
+
+def links(view: NetworkView, wanted: Collection[str] = ()) -> pb.LinkReport:
+    """Both directions of the links in ``wanted``, of all if it is empty; none before a sample."""
+    message = pb.LinkReport(time=timestamp(view.time_s), plan=view.plan.id if view.plan else 0)
+    state = view.links
+    if state is None:
+        return message
+    planned = view.plan.load_bps if view.plan else {}
+    for arc in view.fabric.arcs:
+        if wanted and arc.link not in wanted:
+            continue
+        message.links.add(
+            link=arc.link,
+            from_port=str(arc.tail),
+            to_port=str(arc.head),
+            up=bool(state.up[arc.index]),
+            capacity_bps=arc.capacity_bps,
+            usable_bps=float(state.usable_bps[arc.index]),
+            carried_bps=float(state.carried_bps[arc.index]),
+            foreign_bps=float(state.foreign_bps[arc.index]),
+            planned_bps=planned.get((arc.tail.switch, arc.tail.port), 0.0),
+            dropped_pps=float(state.dropped_pps[arc.index]),
+        )
+    return message
+
+
+def plan_summary(plan: Plan, committed: bool) -> pb.Plan:
+    """Without placements."""
+    certificate = plan.certificate
+    return pb.Plan(
+        id=plan.id,
+        committed=committed,
+        certificate=pb.Certificate(
+            strategy=certificate.strategy,
+            solver=certificate.solver,
+            mlu=certificate.mlu,
+            bound=certificate.bound,
+            gap=certificate.gap,
+            seconds=certificate.seconds,
+        ),
+    )
+
+
+def plan(plan: Plan, fabric: Fabric, committed: bool) -> pb.Plan:
+    """With placements and the way of each tree, as far as ``fabric`` has its switches."""
+    members = {egress.id: egress.members for egress in plan.egresses}
+    trees: dict[tuple[str, ...], dict[int, PlannedTree]] = defaultdict(dict)
+    for tree in plan.trees:
+        trees[members[tree.egress]][tree.id] = tree
+    message = plan_summary(plan, committed)
+    for key, weights in sorted(plan.weights.items()):
+        message.placements.add(
+            ingress=key.ingress,
+            egress=key.egress,
+            traffic_class=key.traffic_class,
+            trees=[
+                pb.TreeWeight(
+                    tree=id, weight=weight, path=_path(key.ingress, trees[key.egress][id], fabric)
+                )
+                for id, weight in sorted(weights.items())
+            ],
+        )
+    return message
+
+
+def _path(ingress: str, tree: PlannedTree, fabric: Fabric) -> list[str]:
+    path = [ingress]
+    while path[-1] in tree.next_port and len(path) <= len(fabric.switches):
+        arc = fabric.arc_by_tail.get(PortRef(path[-1], tree.next_port[path[-1]]))
+        if arc is None:
+            break
+        path.append(arc.head.switch)
+    return path
+
+
+def _host(host: Host) -> pb.Host:
+    return pb.Host(
+        name=host.name,
+        labels=host.labels,
+        nics=[_nic(nic) for nic in host.nics],
+        accelerators=[
+            pb.Accelerator(name=a.name, kind=a.kind, model=a.model or "", nic=a.nic)
+            for a in host.accelerators
+        ],
+    )
+
+
+def _nic(nic: Nic) -> pb.Nic:
+    return pb.Nic(
+        name=nic.name,
+        mac=nic.mac.to_bytes(6, "big").hex(":"),
+        addresses=[str(address) for address in nic.addresses],
+        attachments=[str(port) for port in nic.attachments],
+        capacity_bps=nic.capacity_bps,
+    )
