@@ -34,8 +34,8 @@ Examples:
 def check(files: tuple[str, ...], as_json: bool) -> None:
     """Say everything that is wrong with topology files.
 
-    Each problem is one line, FILE:line:column: what, and the cure. FILE may be - for standard input.
-    Exit status: 0 if all files are right, 2 if not.
+    Each problem is one line, FILE:line:column: what, and the cure. FILE may be - for standard
+    input. Exit status: 0 if all files are right, 2 if not.
     """
     reports = []
     for file in files:

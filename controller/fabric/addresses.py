@@ -9,8 +9,8 @@ first switch by name, if it hangs on several) is
     IPv6  fd00:0:0:N::P
 
 so one prefix, /24 or /64, covers the hosts of a switch. Number 0 is the gateway's:
-02:00:00:00:00:01, 10.0.0.1, fd00::1. No address depends on the order of a file or on other hosts and
-links. A new switch can move only addresses of switches whose low 16 bits another one shares.
+02:00:00:00:00:01, 10.0.0.1, fd00::1. No address depends on the order of a file or on other hosts
+and links. A new switch can move only addresses of switches whose low 16 bits another one shares.
 """
 
 from __future__ import annotations

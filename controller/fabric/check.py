@@ -87,15 +87,24 @@ class _Checks:
                     yield port, self._where((*at, "nics", nic_name, "attach", i))
 
     def nic_addresses(self) -> Iterator[Problem]:
-        yield from _twice(
-            (nic.mac, f"MAC {mac_text(nic.mac)} of {nic.id}", self._at(nic, "mac"))
-            for nic in self._fabric.nics
-        )
-        yield from _twice(
-            (ip, f"address {ip} of {nic.id}", self._at(nic, "ips"))
-            for nic in self._fabric.nics
-            for ip in nic.addresses
-        )
+        macs: list[tuple[Hashable, str, Provenance]] = []
+        ips: list[tuple[Hashable, str, Provenance]] = []
+        ports: set[PortRef] = set()
+        for nic in self._fabric.nics:
+            host = self._spec.hosts[nic.host]
+            keys = host if host.attach else host.nics[nic.name]
+            # Derived addresses are equal only where a port is used twice, which is said already.
+            derived_anew = nic.attachments[0] not in ports
+            ports.add(nic.attachments[0])
+            if keys.mac is not None or derived_anew:
+                what = f"MAC {mac_text(nic.mac)} of {nic.id}" + " (derived)" * (keys.mac is None)
+                macs.append((nic.mac, what, self._at(nic, "mac")))
+            if keys.ips is not None or derived_anew:
+                derived = " (derived)" * (keys.ips is None)
+                where = self._at(nic, "ips")
+                ips += ((ip, f"address {ip} of {nic.id}{derived}", where) for ip in nic.addresses)
+        yield from _twice(macs)
+        yield from _twice(ips)
 
     def gateway(self) -> Iterator[Problem]:
         fabric = self._fabric

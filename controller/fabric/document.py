@@ -2,8 +2,8 @@
 
 Scalars stay text: what ``on``, ``12:30:45`` or ``0x10`` means is decided by the key they belong to,
 so YAML 1.1's guesses (a boolean, a base-60 number, an integer) never happen. Work is bounded: the
-parser's events are taken one by one, so nesting, size and alias expansion are refused before they cost
-anything.
+parser's events are taken one by one, so nesting, size and alias expansion are refused before they
+cost anything.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ MAX_PORT = 0xFEFF
 LABEL_OCTET = 0x0E
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")
-_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,19}|0x[0-9a-fA-F]{1,16})\Z")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,19}|0x[0-9a-fA-F]{1,16})\Z")
 _DATAPATH_ID = re.compile(r"(?:[0-9a-fA-F]{16}|(?:[0-9a-fA-F]{2}:){7}[0-9a-fA-F]{2})\Z")
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,12})?) ?([A-Za-zµμ/]{0,8})\Z")
 _MAC = re.compile(r"(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}\Z")

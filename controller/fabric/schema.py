@@ -125,7 +125,7 @@ class NicSpec(NicKeys):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        return {"attach": value} if isinstance(value, str | list) else value
+        return {"attach": value} if isinstance(value, str | list) else _empty_is_none(value)
 
 
 class AcceleratorSpec(Spec):
@@ -156,7 +156,7 @@ class HostSpec(NicKeys):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        return {"attach": value} if isinstance(value, str | list) else value
+        return {"attach": value} if isinstance(value, str | list) else _empty_is_none(value)
 
     @model_validator(mode="after")
     def _one_way_to_say_it(self) -> HostSpec:
@@ -182,7 +182,7 @@ class LinkSpec(Spec):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        return {"ends": value} if isinstance(value, list) else value
+        return {"ends": value} if isinstance(value, list) else _empty_is_none(value)
 
 
 class FabricSpec(Spec):

@@ -14,10 +14,17 @@ from controller.fabric.document import Document, Path
 from controller.fabric.errors import Problem, quoted
 from controller.fabric.schema import FabricSpec, Spec
 
-# What stands in for a section that is wrong while the rest is still looked at.
+# Keys that can be taken out when they are wrong, and nothing else seems wrong for it.
+_HARMLESS = frozenset(
+    ["dpid", "role", "pod", "site", "limits", "ovsdb"]
+    + ["mac", "rail", "plane", "kind", "model", "domain", "labels"]
+    + ["name", "latency", "srlgs", "medium", "queue"]
+)
+# What stands in for what is wrong while the rest is still looked at.
 _STAND_INS: dict[str, Any] = {
     "fabric": "unnamed",
     "defaults": {"link": {"capacity": "1G"}, "nic": {"capacity": "1G"}},
+    "gateway": {"mac": "02:00:00:00:ff:fe", "ipv4": "10.0.0.254", "ipv6": "fd00::fffe"},
 }
 
 
@@ -46,7 +53,7 @@ def validate(document: Document) -> tuple[Validated | None, list[Problem]]:
     except ValidationError as invalid:
         errors = invalid.errors(include_url=False, include_input=False)
         problems = [_problem(document, error) for error in errors]
-        return _rest(data, [error["loc"] for error in errors]), problems
+        return _rest(data, document.root.data(), errors), problems
     return _validated(spec, data, range(len(spec.links)), complete=True), []
 
 
@@ -54,18 +61,29 @@ def _validated(spec: FabricSpec, data: Any, links: Iterable[int], *, complete: b
     return Validated(spec, tuple(links), frozenset(data["switches"]), complete)
 
 
-def _rest(data: Any, wrong: list[Path]) -> Validated | None:
-    """What is left of ``data`` without the elements that hold a wrong place."""
+def _rest(data: Any, rest: Any, errors: list[ErrorDetails]) -> Validated | None:
+    """What is left of ``rest``, a copy of ``data``, without what is wrong.
+
+    That is the wrong key itself if the element is complete without it, else the element.
+    """
     if not isinstance(data, dict) or not isinstance(data.get("switches"), dict):
         return None
-    rest = dict(data)
     bad: dict[str, set[str | int]] = {}
-    for section, *below in wrong:
+    for error in errors:
+        if not error["loc"]:
+            return None
+        section, *below = error["loc"]
+        if len(below) > 1 and _mended(rest, error):
+            continue
         if below and section in ("classes", "switches", "hosts", "links"):
             bad.setdefault(str(section), set()).add(below[0])
         else:
             rest.pop(str(section), None)
-            rest |= {k: v for k, v in _STAND_INS.items() if k == section}
+            if section in _STAND_INS:
+                rest[section] = _STAND_INS[str(section)]
+            elif section not in FabricSpec.model_fields:
+                # Perhaps a misspelt `defaults`.
+                rest.setdefault("defaults", _STAND_INS["defaults"])
     links = [i for i in range(len(rest.get("links") or ())) if i not in bad.get("links", ())]
     for section, elements in bad.items():
         if section == "links":
@@ -77,6 +95,25 @@ def _rest(data: Any, wrong: list[Path]) -> Validated | None:
     except ValidationError:
         return None
     return _validated(spec, data, links, complete=False)
+
+
+def _mended(rest: Any, error: ErrorDetails) -> bool:
+    *path, last = error["loc"]
+    holder = rest
+    for step in path:
+        if isinstance(holder, dict):
+            holder = holder.get(step)
+        elif isinstance(holder, list) and isinstance(step, int):
+            holder = holder[step]
+    if not isinstance(holder, dict) or last not in holder:
+        return False
+    if last == "capacity":
+        holder[last] = "1G"
+    elif last in _HARMLESS or error["type"] == "extra_forbidden":
+        del holder[last]
+    else:
+        return False
+    return True
 
 
 def _problem(document: Document, error: ErrorDetails) -> Problem:
@@ -95,11 +132,12 @@ def _problem(document: Document, error: ErrorDetails) -> Problem:
     if kind == "list_type":
         return Problem(place, "a list belongs here, like [leaf1:1, leaf2:1]")
     if kind in ("too_short", "too_long"):
-        low, high = context.get("min_length"), context.get("max_length")
-        wanted = f"{low} or more" if high is None else f"{high} at most"
+        count = context["actual_length"]
         if loc[-1] == "ends":
-            wanted = "2"
-        return Problem(place, f"{context['actual_length']} entries where {wanted} belong")
+            return Problem(place, f"{count} ends: a link has two, like [leaf1:11, spine1:1]")
+        limit = context.get("max_length")
+        cure = "add one" if limit is None else f"{limit} are possible, split the fabric"
+        return Problem(place, f"{count or 'no'} {loc[-1]}: {cure}")
     return Problem(place, str(context.get("error", error["msg"])))
 
 
