@@ -1,0 +1,270 @@
+"""The session process's end of the local socket to the brain.
+
+Frames are a length of four bytes, big-endian, and a message of `heald.internal.v1`. Both sides open
+with Hello and a first Credit. A frame may be sent while credit is positive and takes its payload's
+length from it, so the last one may overdraw; Hello and Credit are free. The receiver gives back
+what it has handled.
+
+What waits to be sent is kept in order and never dropped, except samples: a newer one of the same
+switch replaces an older one. After any break all of it is forgotten, for the switches are told
+anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from collections import deque
+from pathlib import Path
+from struct import Struct
+from typing import Any, Protocol
+
+from eventlet import event
+from eventlet.green import socket
+from google.protobuf.message import DecodeError
+from ryu.lib import hub
+
+from heald.internal.v1 import session_pb2 as pb
+
+PROTOCOL_VERSION = 1
+FRAME_LIMIT_BYTES = 64 << 20
+WINDOW_BYTES = 16 << 20
+OUTBOX_LIMIT_BYTES = 256 << 20
+FIRST_RETRY_S, LAST_RETRY_S = 0.05, 1.0
+COMPLAIN_S = 30.0
+
+_LENGTH = Struct("!I")
+
+log = logging.getLogger("heald.brain")
+
+
+class LinkError(Exception):
+    """The other side does not keep to the protocol; the text says how."""
+
+
+class Handler(Protocol):
+    """What acts on the brain's words. Calls come from one greenlet, in order."""
+
+    def link_down(self) -> None: ...
+
+    def from_brain(self, message: pb.FromBrain) -> None:
+        """May yield to other greenlets, so that a long message does not hold up the process."""
+
+
+class BrainLink:
+    """Keeps one connection to the brain at ``path``; ``run`` is the body of a greenlet.
+
+    ``epoch`` is the highest ever seen: a brain with a lower one has been replaced and is refused.
+    ``was_up`` is whether a brain has ever answered.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._outbox = _Outbox()
+        self._stopped = False
+        self.is_up = False
+        self.was_up = False
+        self.epoch = 0
+
+    def send(self, message: pb.FromSession) -> None:
+        """Queue a message; without a link it is dropped, since a resync follows."""
+        if self.is_up:
+            self._outbox.put(message)
+
+    def sample(self, sample: pb.Sample) -> None:
+        """Queue counters in the place of older ones of the same switch."""
+        if self.is_up:
+            self._outbox.put_sample(sample)
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def run(self, handler: Handler) -> None:
+        retry_s, complain_at_s = FIRST_RETRY_S, time.monotonic() + LAST_RETRY_S * 5
+        while not self._stopped:
+            try:
+                connection = self._connect()
+            except OSError as error:
+                if time.monotonic() >= complain_at_s:
+                    complain_at_s = time.monotonic() + COMPLAIN_S
+                    log.warning(
+                        "no brain at %s: %s; still trying, switches keep forwarding",
+                        self._path,
+                        error.strerror or error,
+                    )
+                hub.sleep(retry_s)
+                retry_s = min(2 * retry_s, LAST_RETRY_S)
+                continue
+            began_s = time.monotonic()
+            try:
+                self._talk(connection, handler)
+            except (OSError, LinkError) as error:
+                if not self._stopped:
+                    log.warning("link to the brain lost: %s; switches keep forwarding", error)
+            except Exception:
+                # Heald's own mistake: say all of it, and begin anew with every switch.
+                log.exception("link to the brain ended by an error; switches keep forwarding")
+            finally:
+                connection.close()
+            if time.monotonic() - began_s > LAST_RETRY_S:
+                retry_s = FIRST_RETRY_S
+            complain_at_s = time.monotonic() + COMPLAIN_S
+            hub.sleep(retry_s)
+            retry_s = min(2 * retry_s, LAST_RETRY_S)
+
+    def _connect(self) -> Any:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.connect(str(self._path))
+        except OSError:
+            connection.close()
+            raise
+        return connection
+
+    def _talk(self, connection: Any, handler: Handler) -> None:
+        self._outbox = outbox = _Outbox()
+        hello = pb.Hello(protocol_version=PROTOCOL_VERSION, process=f"session {os.getpid()}")
+        outbox.put_free(pb.FromSession(hello=hello))
+        outbox.put_free(pb.FromSession(credit=pb.Credit(bytes=WINDOW_BYTES)))
+        writer = hub.spawn(_write, connection, outbox)
+        try:
+            first, _ = _read(connection)
+            self._greet(first)
+            self.is_up = True
+            self._follow(connection, outbox, handler)
+        finally:
+            hub.kill(writer)
+            if self.is_up:
+                self.is_up = False
+                handler.link_down()
+
+    def _greet(self, message: pb.FromBrain) -> None:
+        if message.WhichOneof("message") != "hello":
+            raise LinkError("it did not begin with Hello")
+        hello = message.hello
+        if hello.protocol_version != PROTOCOL_VERSION:
+            raise LinkError(
+                f"{hello.process} speaks protocol {hello.protocol_version}, this process "
+                f"{PROTOCOL_VERSION}: run both from the same release of Heald"
+            )
+        if hello.epoch < self.epoch:
+            raise LinkError(f"{hello.process} has epoch {hello.epoch}, replaced by {self.epoch}")
+        self.epoch = hello.epoch
+        self.was_up = True
+        log.info("linked to %s, epoch %d", hello.process, hello.epoch)
+
+    def _follow(self, connection: Any, outbox: _Outbox, handler: Handler) -> None:
+        handled_bytes = 0
+        while True:
+            message, size = _read(connection)
+            kind = message.WhichOneof("message")
+            if kind == "credit":
+                outbox.grant(message.credit.bytes)
+                continue
+            if kind == "hello":
+                raise LinkError("it sent a second Hello")
+            handler.from_brain(message)
+            handled_bytes += size
+            if handled_bytes >= WINDOW_BYTES // 4:
+                outbox.put_free(pb.FromSession(credit=pb.Credit(bytes=handled_bytes)))
+                handled_bytes = 0
+
+
+class _Outbox:
+    """What waits for the brain: free messages first, then the ordered ones, then samples."""
+
+    def __init__(self) -> None:
+        self._free: deque[bytes] = deque()
+        self._ordered: deque[bytes] = deque()
+        self._ordered_bytes = 0
+        self._samples: dict[int, pb.Sample] = {}
+        self._credit = 0
+        self._changed = event.Event()
+        self.overflown = False
+
+    def put_free(self, message: pb.FromSession) -> None:
+        self._free.append(message.SerializeToString())
+        self._wake()
+
+    def put(self, message: pb.FromSession) -> None:
+        payload = message.SerializeToString()
+        self._ordered.append(payload)
+        self._ordered_bytes += len(payload)
+        self.overflown = self._ordered_bytes > OUTBOX_LIMIT_BYTES
+        self._wake()
+
+    def put_sample(self, sample: pb.Sample) -> None:
+        self._samples[sample.dpid] = sample
+        self._wake()
+
+    def grant(self, count: int) -> None:
+        self._credit += count
+        self._wake()
+
+    def take(self) -> bytes | None:
+        """The next payload that may be sent now."""
+        if self._free:
+            return self._free.popleft()
+        if self._credit <= 0:
+            return None
+        if self._ordered:
+            payload = self._ordered.popleft()
+            self._ordered_bytes -= len(payload)
+        elif self._samples:
+            sample = self._samples.pop(next(iter(self._samples)))
+            payload = pb.FromSession(sample=sample).SerializeToString()
+        else:
+            return None
+        self._credit -= len(payload)
+        return payload
+
+    def wait(self) -> None:
+        self._changed.wait()
+        self._changed = event.Event()
+
+    def _wake(self) -> None:
+        if not self._changed.ready():
+            self._changed.send()
+
+
+def _write(connection: Any, outbox: _Outbox) -> None:
+    """Body of the writing greenlet; on an error it shuts the socket, which ends the reader."""
+    try:
+        while True:
+            while (payload := outbox.take()) is not None:
+                connection.sendall(_LENGTH.pack(len(payload)) + payload)
+            if outbox.overflown:
+                log.warning("the brain does not read: starting anew with it")
+                break
+            outbox.wait()
+    except OSError:
+        pass  # The reader sees the same and says it.
+    finally:
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+def _read(connection: Any) -> tuple[pb.FromBrain, int]:
+    """The next message and the bytes of its payload. Raises LinkError at the end of the stream."""
+    (length,) = _LENGTH.unpack(_read_exactly(connection, _LENGTH.size))
+    if length > FRAME_LIMIT_BYTES:
+        raise LinkError(f"a frame of {length} bytes; at most {FRAME_LIMIT_BYTES} are allowed")
+    message = pb.FromBrain()
+    try:
+        message.ParseFromString(_read_exactly(connection, length))
+    except DecodeError:
+        raise LinkError(f"a frame of {length} bytes that is no FromBrain message") from None
+    return message, length
+
+
+def _read_exactly(connection: Any, count: int) -> bytes:
+    data = bytearray(count)
+    view, at = memoryview(data), 0
+    while at < count:
+        got = connection.recv_into(view[at:])
+        if not got:
+            raise LinkError("it closed the connection")
+        at += got
+    return bytes(data)

@@ -1,0 +1,237 @@
+"""The connection to one switch: Ryu's Datapath with bounded buffers and checked input.
+
+What differs from Ryu's own: it reads in large pieces; what was queued is sent in one call; a switch
+that does not read delays nobody, and its session ends when its queue is full or nothing moves; dead
+peers are found; no unchecked byte reaches Ryu's parsers; and a malformed message ends the session
+of its switch instead of the process's patience.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import deque
+from typing import Any, Protocol
+
+from eventlet import event
+from ryu.controller import controller, ofp_event
+from ryu.controller.handler import (
+    CONFIG_DISPATCHER,
+    DEAD_DISPATCHER,
+    HANDSHAKE_DISPATCHER,
+    MAIN_DISPATCHER,
+)
+from ryu.lib import hub
+from ryu.ofproto import ofproto_parser
+
+from apps.handshake import State, WrongVersionError, for_ryu, hello_failed
+from controller.openflow import decode, encode
+from controller.openflow.wire import DecodeError, Header, MessageType, header, multipart, split
+
+SEND_LIMIT_BYTES = 64 << 20
+RECEIVE_BYTES = 1 << 16
+SLICE_S = 0.002
+"""How long one switch may keep the process busy before the others have their turn."""
+SILENCE_S = 4.0
+"""A peer is dead when it neither sent anything nor took anything for so long."""
+ECHO_INTERVAL_S = 1.0
+
+_STATES = {
+    HANDSHAKE_DISPATCHER: State.HANDSHAKE,
+    CONFIG_DISPATCHER: State.CONFIG,
+    MAIN_DISPATCHER: State.MAIN,
+}
+
+log = logging.getLogger("heald.switch")
+
+
+class Receiver(Protocol):
+    """What takes the messages of a switch once its session is set up."""
+
+    def received(self, head: Header, message: bytes) -> None:
+        """Raises DecodeError for a malformed message."""
+
+    def port_changed(self, status: decode.PortStatus) -> None: ...
+
+
+class SwitchConnection(controller.Datapath):
+    """``ports`` are those of the switch as last told; ``receiver`` gets all else once it is set.
+
+    ``name`` is for logs: the switch's in the fabric when known, else its address.
+    """
+
+    def __init__(self, socket: Any, address: tuple[Any, ...]) -> None:
+        self._queue: deque[bytes] = deque()
+        self._queued_bytes = 0
+        self._queue_filled = event.Event()
+        self._heard_s = time.monotonic()
+        self.peer = ":".join(str(part) for part in address[:2])
+        self.name = f"switch at {self.peer}"
+        self.xid = 0
+        self.reason = ""
+        self.ports: dict[int, decode.PortDesc] = {}
+        self.receiver: Receiver | None = None
+        super().__init__(socket, address)
+
+    # ---- sending -------------------------------------------------------------------------------
+
+    def take_xids(self, count: int) -> int:
+        """The first of ``count`` consecutive transaction ids that nothing else uses."""
+        if self.xid + count > self.ofproto.MAX_XID:
+            self.xid = 0
+        first = self.xid + 1
+        self.xid += count
+        return first
+
+    def set_xid(self, msg: Any) -> int:
+        msg.set_xid(self.take_xids(1))
+        return self.xid
+
+    def send(self, buf: bytes, close_socket: bool = False) -> bool:
+        """Queue whole messages; never waits. False when the session is over or ends by this."""
+        if self.state == DEAD_DISPATCHER:
+            return False
+        if self._queued_bytes + len(buf) > SEND_LIMIT_BYTES:
+            self.drop(f"does not read: {self._queued_bytes >> 20} MiB wait for it")
+            return False
+        self._queue.append(bytes(buf))
+        self._queued_bytes += len(buf)
+        if not self._queue_filled.ready():
+            self._queue_filled.send()
+        return True
+
+    def _send_loop(self) -> None:
+        try:
+            while self.state != DEAD_DISPATCHER:
+                self._queue_filled.wait()
+                self._queue_filled = event.Event()
+                waiting = memoryview(b"".join(self._queue))
+                self._queue.clear()
+                while waiting:
+                    sent = self.socket.send(waiting)
+                    self._heard_s = time.monotonic()
+                    self._queued_bytes -= sent
+                    waiting = waiting[sent:]
+        except TimeoutError:
+            self.drop("does not read")
+        except OSError as error:
+            self.drop(f"connection lost: {error.strerror or error}")
+
+    # ---- ending --------------------------------------------------------------------------------
+
+    def drop(self, reason: str) -> None:
+        """End the session. The first reason stands."""
+        if self.state != DEAD_DISPATCHER:
+            self.reason = self.reason or reason
+            self.close()
+
+    def close(self) -> None:
+        if self.state != DEAD_DISPATCHER:
+            self.set_state(DEAD_DISPATCHER)
+        # Not only the sending half, as in Ryu: a dead peer would never close the other one.
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(2)
+
+    def _echo_request_loop(self) -> None:
+        while self.state != DEAD_DISPATCHER:
+            silent_s = time.monotonic() - self._heard_s
+            if silent_s >= SILENCE_S:
+                self.drop(f"silent for {silent_s:.0f} s")
+            elif silent_s >= ECHO_INTERVAL_S:
+                self.send(encode.with_xid(encode.echo_request(), self.take_xids(1)))
+            hub.sleep(ECHO_INTERVAL_S / 2)
+
+    # ---- receiving -----------------------------------------------------------------------------
+
+    def _recv_loop(self) -> None:
+        rest = b""
+        try:
+            while self.state != DEAD_DISPATCHER:
+                try:
+                    data = self.socket.recv(RECEIVE_BYTES)
+                except TimeoutError:
+                    continue
+                if not data:
+                    self.drop("closed the connection")
+                    break
+                self._heard_s = time.monotonic()
+                messages, rest = split(rest + data)
+                self._receive_all(messages)
+        except OSError as error:
+            self.drop(f"connection lost: {error.strerror or error}")
+        except DecodeError as error:
+            self.drop(f"malformed message: {error}")
+        except WrongVersionError as error:
+            with contextlib.suppress(OSError):
+                self.socket.send(hello_failed(str(error)))
+            self.drop(str(error))
+        finally:
+            with contextlib.suppress(OSError):
+                self.socket.close()
+
+    def _receive_all(self, messages: list[bytes]) -> None:
+        began_s = time.monotonic()
+        for message in messages:
+            if self.state == DEAD_DISPATCHER:
+                return
+            try:
+                self._receive(message)
+            except DecodeError as error:
+                head = header(message)
+                raise DecodeError(f"type {head.type}, xid {head.xid}: {error}") from None
+            if time.monotonic() - began_s > SLICE_S:
+                hub.sleep(0)
+                began_s = time.monotonic()
+
+    def _receive(self, message: bytes) -> None:
+        head = header(message)
+        state = _STATES[self.state]
+        checked = for_ryu(state, head, message)
+        if checked is not None:
+            self._dispatch_by_ryu(checked)
+        elif head.type == MessageType.PORT_STATUS:
+            self._port_status(message)
+        elif state is State.CONFIG and head.type == MessageType.MULTIPART_REPLY:
+            self._port_descriptions(message)
+        elif self.receiver is not None:
+            self.receiver.received(head, message)
+
+    def _dispatch_by_ryu(self, message: bytes) -> None:
+        head = header(message)
+        parsed = ofproto_parser.msg(
+            self, head.version, head.type, head.length, head.xid, bytearray(message)
+        )
+        if parsed is None:
+            raise DecodeError("refused by Ryu's parser at offset 0")
+        happened = ofp_event.ofp_msg_to_ev(parsed)
+        self.ofp_brick.send_event_to_observers(happened, self.state)
+        for handler in list(self.ofp_brick.get_handlers(happened, self.state)):
+            handler(happened)
+
+    def _port_descriptions(self, message: bytes) -> None:
+        for port in decode.port_descs(message):
+            self.ports[port.port] = port
+        _, more = multipart(message)
+        if not more:
+            self.set_state(MAIN_DISPATCHER)
+
+    def _port_status(self, message: bytes) -> None:
+        status = decode.port_status(message)
+        if status.deleted:
+            self.ports.pop(status.port.port, None)
+        else:
+            self.ports[status.port.port] = status.port
+        if self.receiver is not None:
+            self.receiver.port_changed(status)
+
+
+def serve(socket: Any, address: tuple[Any, ...]) -> None:
+    """What Ryu calls with each new connection: controller.datapath_connection_factory."""
+    with contextlib.closing(SwitchConnection(socket, address)) as connection:
+        try:
+            connection.serve()
+        except Exception:
+            # Heald's own mistake: say all of it, and let the switch begin anew.
+            log.exception("%s: session ended by an error", connection.name)
+            connection.drop("internal error")

@@ -1,0 +1,374 @@
+"""The session with one switch: what the brain orders goes out numbered, what the switch answers is
+tied to the order it belongs to.
+
+A session begins when a switch is connected and a brain is linked, and ends with either of them; the
+next one has a higher number. So nothing of an old brain's orders can be taken for a new one's. Pure
+but for the callables it is given: bytes leave through ``Wire``, messages through ``Uplink``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from struct import Struct
+from typing import Protocol
+
+from apps import counters
+from apps.neighbours import answer
+from controller.openflow import decode, encode
+from controller.openflow.model import Port
+from controller.openflow.wire import (
+    HEADER_BYTES,
+    VERSION,
+    Header,
+    MessageType,
+    MultipartType,
+    multipart,
+)
+from heald.internal.v1 import session_pb2 as pb
+
+SLICE_MESSAGES = 2000
+"""Messages that are numbered in one go; about a millisecond."""
+READ_BACK_LIMIT_BYTES = 60 << 20
+ANSWER_S = 30.0
+"""A switch that is alive but answers neither barrier nor read-back for so long begins anew."""
+
+_XID = Struct("!I")
+_READ_BACK = {
+    MultipartType.FLOW_DESC: encode.flow_desc_request,
+    MultipartType.GROUP_DESC: encode.group_desc_request,
+    MultipartType.METER_DESC: encode.meter_desc_request,
+}
+_COUNTERS = {
+    MultipartType.PORT_STATS: encode.port_stats_request,
+    MultipartType.GROUP_STATS: encode.group_stats_request,
+    MultipartType.QUEUE_STATS: encode.queue_stats_request,
+}
+
+log = logging.getLogger("heald.switch")
+
+
+class Wire(Protocol):
+    """The connection to the switch."""
+
+    name: str
+    peer: str
+    ports: dict[int, decode.PortDesc]
+
+    def take_xids(self, count: int) -> int: ...
+
+    def send(self, buf: bytes) -> bool: ...
+
+    def drop(self, reason: str) -> None: ...
+
+
+class Uplink(Protocol):
+    """The link to the brain."""
+
+    def send(self, message: pb.FromSession) -> None: ...
+
+    def sample(self, sample: pb.Sample) -> None: ...
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """What ARP and neighbour discovery are answered from."""
+
+    gateway_mac: int = 0
+    addresses: frozenset[bytes] = frozenset()
+
+
+@dataclass(slots=True)
+class _Order:
+    """A batch on its way: its messages have the ``count`` transaction ids before ``barrier``."""
+
+    batch: int
+    phase: int
+    barrier: int
+    count: int
+    sent_s: float
+    errors: int = 0
+    index: int = 0
+    error: decode.ErrorMessage | None = None
+
+
+@dataclass(slots=True)
+class _ReadBack:
+    began_s: float
+    xids: dict[int, MultipartType] = field(default_factory=dict)
+    parts: dict[MultipartType, list[bytes]] = field(default_factory=dict)
+    size: int = 0
+
+
+@dataclass(slots=True)
+class _Poll:
+    began_s: float
+    sample: pb.Sample
+    xids: dict[int, MultipartType] = field(default_factory=dict)
+
+
+class Session:
+    """``clock`` is monotonic seconds, the one whose times go into samples."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        uplink: Uplink,
+        dpid: int,
+        number: int,
+        neighbours: Neighbours,
+        clock: Callable[[], float],
+    ) -> None:
+        self.number = number
+        self.dpid = dpid
+        self._wire = wire
+        self._uplink = uplink
+        self._neighbours = neighbours
+        self._clock = clock
+        self._orders: deque[_Order] = deque()
+        self._read_back: _ReadBack | None = None
+        self._read_again = False
+        self._poll: _Poll | None = None
+
+    # ---- what the brain orders -----------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Tell the brain of the switch, and read back what it holds."""
+        ports = [self._port_state(port, removed=False) for port in self._wire.ports.values()]
+        self._uplink.send(
+            pb.FromSession(
+                connected=pb.Connected(
+                    dpid=self.dpid,
+                    session=self.number,
+                    openflow_version=VERSION,
+                    peer=self._wire.peer,
+                    ports=[port for port in ports if port.port <= counters.LAST_PORT],
+                )
+            )
+        )
+        self.read_back()
+
+    def read_back(self) -> None:
+        """Ask for all that the switch holds; while one read-back runs, the next one waits for
+        it."""
+        if self._read_back is not None:
+            self._read_again = True
+            return
+        # The barrier makes what was sent before visible to what is read after.
+        self._request(encode.barrier_request())
+        self._read_back = _ReadBack(self._clock(), parts={kind: [] for kind in _READ_BACK})
+        self._read_back.xids = self._request_all(_READ_BACK)
+
+    def execute(self, batch: pb.Batch, pause: Callable[[], None]) -> None:
+        """Send a batch and its barrier. ``pause`` is called between slices of a long one."""
+        messages = batch.messages
+        count = len(messages)
+        for index, message in enumerate(messages):
+            if len(message) < HEADER_BYTES or not _is_whole(message):
+                text = f"message {index} of the batch is no OpenFlow 1.5 message; nothing was sent"
+                self.refuse(batch, text, index)
+                return
+        first = self._wire.take_xids(count + 1)
+        # Before anything is sent: an error may come back during a pause.
+        self._orders.append(
+            _Order(batch.batch_id, batch.phase, first + count, count, self._clock())
+        )
+        for begin in range(0, count, SLICE_MESSAGES):
+            if begin:
+                pause()
+            piece = messages[begin : begin + SLICE_MESSAGES]
+            if not self._wire.send(_numbered(piece, first + begin)):
+                return
+        self._wire.send(encode.with_xid(encode.barrier_request(), first + count))
+
+    def refuse(self, batch: pb.Batch, reason: str, index: int = 0) -> None:
+        """Answer a batch that was not sent."""
+        self._uplink.send(
+            pb.FromSession(
+                failed=pb.Failed(
+                    dpid=self.dpid,
+                    session=self.number,
+                    batch_id=batch.batch_id,
+                    phase=batch.phase,
+                    index=index,
+                    error=reason,
+                )
+            )
+        )
+
+    def poll(self) -> None:
+        """Ask for the counters, unless the last answer is still to come."""
+        if self._poll is None:
+            sample = pb.Sample(dpid=self.dpid, session=self.number)
+            self._poll = _Poll(self._clock(), sample)
+            self._poll.xids = self._request_all(_COUNTERS)
+
+    def check(self) -> None:
+        """To be called now and then: ends the session when answers are overdue."""
+        overdue_s = self._clock() - ANSWER_S
+        if self._orders and self._orders[0].sent_s < overdue_s:
+            self._wire.drop(f"answered no barrier for {ANSWER_S:.0f} s")
+        elif self._read_back is not None and self._read_back.began_s < overdue_s:
+            self._wire.drop(f"answered no read-back for {ANSWER_S:.0f} s")
+        elif self._poll is not None and self._poll.began_s < overdue_s:
+            self._poll = None
+
+    # ---- what the switch says ------------------------------------------------------------------
+
+    def received(self, head: Header, message: bytes) -> None:
+        """Any message that Ryu does not handle. Raises DecodeError."""
+        if head.type == MessageType.MULTIPART_REPLY:
+            self._multipart(head.xid, message)
+        elif head.type == MessageType.BARRIER_REPLY:
+            self._barrier(head.xid)
+        elif head.type == MessageType.ERROR:
+            self._error(decode.error(message))
+        elif head.type == MessageType.PACKET_IN:
+            self._packet_in(decode.packet_in(message))
+
+    def port_changed(self, status: decode.PortStatus) -> None:
+        if status.port.port <= counters.LAST_PORT:
+            state = self._port_state(status.port, removed=status.deleted)
+            self._uplink.send(pb.FromSession(port_state=state))
+
+    def _multipart(self, xid: int, message: bytes) -> None:
+        kind, more = multipart(message)
+        reading, polling = self._read_back, self._poll
+        if reading is not None and reading.xids.get(xid) == kind:
+            reading.parts[reading.xids[xid]].append(message)
+            reading.size += len(message)
+            if reading.size > READ_BACK_LIMIT_BYTES:
+                self._wire.drop(f"holds more than {READ_BACK_LIMIT_BYTES >> 20} MiB of entries")
+            elif not more:
+                self._read(reading, xid)
+        elif polling is not None and polling.xids.get(xid) == kind:
+            counters.add(polling.sample, polling.xids[xid], message)
+            if not more:
+                self._polled(polling, xid)
+
+    def _read(self, reading: _ReadBack, xid: int) -> None:
+        del reading.xids[xid]
+        if reading.xids:
+            return
+        self._read_back = None
+        self._uplink.send(
+            pb.FromSession(
+                readback=pb.Readback(
+                    dpid=self.dpid,
+                    session=self.number,
+                    flows=reading.parts[MultipartType.FLOW_DESC],
+                    groups=reading.parts[MultipartType.GROUP_DESC],
+                    meters=reading.parts[MultipartType.METER_DESC],
+                )
+            )
+        )
+        if self._read_again:
+            self._read_again = False
+            self.read_back()
+
+    def _polled(self, polling: _Poll, xid: int) -> None:
+        kind = polling.xids.pop(xid)
+        if kind is MultipartType.PORT_STATS:
+            polling.sample.time_s = self._clock()
+        if not polling.xids:
+            self._poll = None
+            self._uplink.sample(polling.sample)
+
+    def _barrier(self, xid: int) -> None:
+        if not self._orders or self._orders[0].barrier != xid:
+            return
+        order = self._orders.popleft()
+        names = {
+            "dpid": self.dpid,
+            "session": self.number,
+            "batch_id": order.batch,
+            "phase": order.phase,
+        }
+        if order.error is None:
+            self._uplink.send(pb.FromSession(done=pb.Done(**names)))
+            return
+        text = order.error.name
+        if order.errors > 1:
+            text += f" (and {order.errors - 1} more errors in this batch)"
+        self._uplink.send(
+            pb.FromSession(
+                failed=pb.Failed(
+                    **names,
+                    index=order.index,
+                    error_type=order.error.type,
+                    error_code=order.error.code,
+                    error=text,
+                )
+            )
+        )
+
+    def _error(self, error: decode.ErrorMessage) -> None:
+        for order in self._orders:
+            index = error.xid - (order.barrier - order.count)
+            if 0 <= index < order.count:
+                order.errors += 1
+                if order.error is None:
+                    order.index, order.error = index, error
+                return
+            if error.xid == order.barrier:
+                self._wire.drop(f"refuses barriers: {error.name}")
+                return
+        reading, polling = self._read_back, self._poll
+        if reading is not None and error.xid in reading.xids:
+            kind = reading.xids[error.xid]
+            if kind is not MultipartType.METER_DESC:
+                self._wire.drop(f"cannot be read back: {kind.name}: {error.name}")
+                return
+            log.warning("%s: meters cannot be read back: %s", self._wire.name, error.name)
+            self._read(reading, error.xid)
+        elif polling is not None and error.xid in polling.xids:
+            # A switch without queues, say; its other counters are as good.
+            self._polled(polling, error.xid)
+        else:
+            log.warning("%s: unexpected error: %s", self._wire.name, error.name)
+
+    def _packet_in(self, packet: decode.PacketIn) -> None:
+        if packet.in_port is None:
+            return
+        neighbours = self._neighbours
+        reply = answer(packet.data, neighbours.gateway_mac, neighbours.addresses)
+        if reply is not None:
+            self._request(encode.packet_out(Port.CONTROLLER, packet.in_port, reply))
+
+    # ---- helpers -------------------------------------------------------------------------------
+
+    def _request(self, message: bytes) -> int:
+        xid = self._wire.take_xids(1)
+        self._wire.send(encode.with_xid(message, xid))
+        return xid
+
+    def _request_all(
+        self, requests: Mapping[MultipartType, Callable[[], bytes]]
+    ) -> dict[int, MultipartType]:
+        return {self._request(request()): kind for kind, request in requests.items()}
+
+    def _port_state(self, port: decode.PortDesc, removed: bool) -> pb.PortState:
+        return pb.PortState(
+            dpid=self.dpid,
+            session=self.number,
+            port=port.port,
+            name=port.name,
+            live=port.live and not removed,
+            removed=removed,
+        )
+
+
+def _is_whole(message: bytes) -> bool:
+    return message[0] == VERSION and message[2] << 8 | message[3] == len(message)
+
+
+def _numbered(messages: list[bytes], first: int) -> bytes:
+    """The messages in one piece, with consecutive transaction ids from ``first``."""
+    buffer = bytearray(b"".join(messages))
+    at = 4
+    for xid, message in enumerate(messages, first):
+        _XID.pack_into(buffer, at, xid)
+        at += len(message)
+    return bytes(buffer)

@@ -1,0 +1,202 @@
+"""All switches of this process: who may connect, and which session each has with the brain."""
+
+from __future__ import annotations
+
+import logging
+import time
+from itertools import count
+from typing import Protocol
+
+from ryu.controller.handler import DEAD_DISPATCHER
+from ryu.lib import hub
+
+from apps.datapath import SwitchConnection
+from apps.session import Neighbours, Session, Uplink
+from heald.internal.v1 import session_pb2 as pb
+
+COMPLAIN_S = 60.0
+"""A switch retries every few seconds; the same trouble with it is logged once in so long."""
+CHECK_S = 1.0
+
+log = logging.getLogger("heald.switch")
+
+
+class Link(Uplink, Protocol):
+    """``epoch`` is the highest of all brains that were ever linked."""
+
+    @property
+    def epoch(self) -> int: ...
+
+
+class Switches:
+    """Every connected switch has a session while a brain is linked that has told what it
+    expects."""
+
+    def __init__(self, link: Link, metrics: bool) -> None:
+        self._link = link
+        self._metrics = metrics
+        self._numbers = count(1)
+        self._connections: dict[int, SwitchConnection] = {}
+        self._sessions: dict[int, Session] = {}
+        self._expected: dict[int, str] | None = None
+        self._is_linked = False
+        self._neighbours = Neighbours()
+        self._interval_s = 0.0
+        self._polling_changed = hub.Event()
+        self._said: dict[tuple[str, str], float] = {}
+
+    # ---- switches ------------------------------------------------------------------------------
+
+    def connected(self, connection: SwitchConnection) -> None:
+        """The handshake with a switch is over."""
+        dpid = connection.id
+        other = self._connections.get(dpid)
+        if connection.state == DEAD_DISPATCHER:
+            return
+        if other is not None:
+            connection.drop(
+                f"has the datapath id {dpid:#018x} of {other.name} at {other.peer}, which stays; "
+                "give each switch its own"
+            )
+            return
+        if self._expected is not None and dpid not in self._expected:
+            connection.drop(_unlisted(dpid))
+            return
+        self._connections[dpid] = connection
+        self._name(connection)
+        waits = "" if self._is_linked else "; waiting for the brain"
+        log.info("%s: connected from %s%s", connection.name, connection.peer, waits)
+        if self._is_linked:
+            self._begin(connection)
+
+    def disconnected(self, connection: SwitchConnection) -> None:
+        """A connection is over, whether or not it came to a session."""
+        dpid = connection.id
+        reason = connection.reason or "stopped"
+        if dpid is None or self._connections.get(dpid) is not connection:
+            self._complain(connection, reason)
+            return
+        del self._connections[dpid]
+        session = self._sessions.pop(dpid, None)
+        log.warning("%s: disconnected: %s", connection.name, reason)
+        if session is not None:
+            self._link.send(
+                pb.FromSession(
+                    disconnected=pb.Disconnected(dpid=dpid, session=session.number, reason=reason)
+                )
+            )
+
+    def _begin(self, connection: SwitchConnection) -> None:
+        session = Session(
+            connection,
+            self._link,
+            connection.id,
+            next(self._numbers),
+            self._neighbours,
+            time.monotonic,
+        )
+        self._sessions[connection.id] = session
+        connection.receiver = session
+        session.begin()
+
+    def _name(self, connection: SwitchConnection) -> None:
+        name = (self._expected or {}).get(connection.id)
+        connection.name = name or f"switch {connection.id:#018x}"
+
+    def _complain(self, connection: SwitchConnection, reason: str) -> None:
+        host = connection.peer.rpartition(":")[0]
+        now_s = time.monotonic()
+        self._said = {key: at for key, at in self._said.items() if now_s - at < COMPLAIN_S}
+        if (host, reason) not in self._said:
+            self._said[host, reason] = now_s
+            log.error("%s: refused: %s", connection.name, reason)
+
+    # ---- the brain: sessions begin when it has said which switches it expects --------------------
+
+    def link_down(self) -> None:
+        self._is_linked = False
+        self._interval_s = 0.0
+        for dpid in self._sessions:
+            self._connections[dpid].receiver = None
+        self._sessions.clear()
+
+    def from_brain(self, message: pb.FromBrain) -> None:
+        kind = message.WhichOneof("message")
+        if kind == "batch":
+            self._execute(message.batch)
+        elif kind == "read_back":
+            session = self._session(message.read_back.dpid, message.read_back.session)
+            if session is not None:
+                session.read_back()
+        elif kind == "expect":
+            self._expect(dict(message.expect.switches))
+        elif kind == "addresses":
+            self._neighbours.gateway_mac = message.addresses.gateway_mac
+            self._neighbours.addresses = frozenset(message.addresses.addresses)
+        elif kind == "poll":
+            self._interval_s = message.poll.interval_s if self._metrics else 0.0
+            self._polling_changed.set()
+
+    def _session(self, dpid: int, number: int) -> Session | None:
+        session = self._sessions.get(dpid)
+        return session if session is not None and session.number == number else None
+
+    def _execute(self, batch: pb.Batch) -> None:
+        session = self._session(batch.dpid, batch.session)
+        newest = self._link.epoch
+        if session is None:
+            return  # Of a session that is over; the brain has been told.
+        if batch.epoch < newest:
+            session.refuse(batch, f"epoch {batch.epoch} has been replaced by {newest}")
+        else:
+            session.execute(batch, pause=lambda: hub.sleep(0))
+
+    def _expect(self, switches: dict[int, str]) -> None:
+        self._expected = switches
+        self._said.clear()
+        for dpid, connection in list(self._connections.items()):
+            if dpid not in switches:
+                connection.drop(_unlisted(dpid))
+        for connection in self._connections.values():
+            self._name(connection)
+        if not self._is_linked:
+            self._is_linked = True
+            for connection in list(self._connections.values()):
+                if connection.state != DEAD_DISPATCHER:
+                    self._begin(connection)
+
+    # ---- greenlets -----------------------------------------------------------------------------
+
+    def poll_loop(self) -> None:
+        """Ask every switch once an interval, the switches spread over it."""
+        while True:
+            self._polling_changed.clear()
+            interval_s = self._interval_s
+            if interval_s <= 0:
+                self._polling_changed.wait()
+                continue
+            began_s = time.monotonic()
+            sessions = list(self._sessions.values())
+            for index, session in enumerate(sessions):
+                if self._sessions.get(session.dpid) is session:
+                    session.poll()
+                self._rest_until(began_s + interval_s * (index + 1) / len(sessions))
+            self._rest_until(began_s + interval_s)
+
+    def _rest_until(self, due_s: float) -> None:
+        """Returns early once the interval changes, and always yields."""
+        self._polling_changed.wait(timeout=max(0.0, due_s - time.monotonic()))
+
+    def check_loop(self) -> None:
+        """End sessions whose answers are overdue."""
+        while True:
+            hub.sleep(CHECK_S)
+            for session in list(self._sessions.values()):
+                session.check()
+
+
+def _unlisted(dpid: int) -> str:
+    return (
+        f"datapath id {dpid:#018x} is not in the topology: add a switch with this dpid, "
+        "or take the controller off the switch"
+    )
