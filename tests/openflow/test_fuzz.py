@@ -1,0 +1,78 @@
+"""No bytes make a decoder raise anything but DecodeError, or keep it busy."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.openflow import decode
+from controller.openflow.decode import DecodeError, MessageType, MultipartType
+
+DECODERS: list[tuple[Callable[[bytes], object], int, bytes]] = [
+    (decode.hello_versions, MessageType.HELLO, b""),
+    (decode.features_reply, MessageType.FEATURES_REPLY, b""),
+    (decode.port_status, MessageType.PORT_STATUS, b""),
+    (decode.packet_in, MessageType.PACKET_IN, b""),
+    (decode.error, MessageType.ERROR, b""),
+    *(
+        (decoder, MessageType.MULTIPART_REPLY, struct.pack("!HH4x", kind, 0))
+        for decoder, kind in (
+            (decode.flow_descs, MultipartType.FLOW_DESC),
+            (decode.group_descs, MultipartType.GROUP_DESC),
+            (decode.meter_descs, MultipartType.METER_DESC),
+            (decode.port_descs, MultipartType.PORT_DESC),
+            (decode.port_stats, MultipartType.PORT_STATS),
+            (decode.queue_stats, MultipartType.QUEUE_STATS),
+            (decode.group_stats, MultipartType.GROUP_STATS),
+        )
+    ),
+]
+
+# Small numbers are what lengths are made of: they lead further in than uniform bytes.
+octets = st.sampled_from([0, 0, 0, 0, 1, 2, 4, 8, 16, 24, 40, 0x48, 0x80, 0xFF]) | st.integers(
+    0, 255
+)
+
+
+def framed(kind: int, body: bytes) -> bytes:
+    return struct.pack("!BBHI", 6, kind, 8 + len(body), 0) + body
+
+
+@pytest.mark.parametrize(("decoder", "kind", "prefix"), DECODERS)
+@settings(max_examples=60)
+@given(body=st.binary(max_size=200) | st.lists(octets, max_size=200).map(bytes))
+def test_random_bodies(
+    decoder: Callable[[bytes], object], kind: int, prefix: bytes, body: bytes
+) -> None:
+    try:
+        decoder(framed(kind, prefix + body))
+    except DecodeError as problem:
+        assert "at offset" in str(problem)
+
+
+@given(st.binary(max_size=64))
+def test_bytes_that_are_no_message_at_all(data: bytes) -> None:
+    for decoder in (*(d for d, _, _ in DECODERS), decode.split, decode.multipart, decode.header):
+        try:
+            decoder(data)
+        except DecodeError as problem:
+            assert "at offset" in str(problem)
+
+
+@pytest.mark.parametrize(("decoder", "kind", "prefix"), DECODERS)
+@pytest.mark.parametrize("filler", [b"\0", b"\x00\x08", b"\x00\x01\x00\x04", b"\0\x20" + bytes(30)])
+def test_the_longest_messages_end_soon(
+    decoder: Callable[[bytes], object], kind: int, prefix: bytes, filler: bytes
+) -> None:
+    room = 0xFFFF - 8 - len(prefix)
+    message = framed(kind, prefix + (filler * (room // len(filler) + 1))[:room])
+    before = time.perf_counter()
+    with contextlib.suppress(DecodeError):
+        decoder(message)
+    assert time.perf_counter() - before < 2
