@@ -1,0 +1,40 @@
+"""From what is wanted to what every switch holds."""
+
+from __future__ import annotations
+
+from controller.dataplane import neighbours
+from controller.dataplane.classify import Classifier
+from controller.dataplane.deliver import Delivery
+from controller.dataplane.forest import Forest
+from controller.dataplane.guard import install_guard, install_queues
+from controller.dataplane.pipeline import SwitchBuilder
+from controller.dataplane.policy import Policy
+from controller.dataplane.tables import Tables
+from controller.dataplane.transit import Transit
+from controller.fabric.model import Fabric
+from controller.intents.demands import Demands
+from controller.optimizer.plan import Plan
+
+
+def compile(fabric: Fabric, plan: Plan, demands: Demands) -> Tables:
+    """The complete tables of every switch of the fabric: a function of its arguments alone, so that
+    a restart compiles the same.
+
+    Raises StalePlan when the plan is not of this fabric and these demands.
+    """
+    policy = Policy.of(fabric, plan, demands)
+    forest = Forest.of(fabric, plan)
+    classifier = Classifier(fabric, plan, forest, policy)
+    delivery = Delivery(fabric, forest, policy)
+    transit = Transit.of(fabric, forest, delivery.handed_over())
+    out = {}
+    for switch in fabric.switch_by_name:
+        builder = SwitchBuilder()
+        install_guard(fabric, policy, switch, builder)
+        neighbours.install(fabric, policy, switch, builder)
+        classifier.install(switch, builder)
+        install_queues(fabric, builder)
+        transit.install(switch, builder)
+        delivery.install(switch, builder)
+        out[switch] = builder.tables()
+    return out

@@ -1,0 +1,135 @@
+"""Table 3: labels to ports, with what each switch does when the port is dead.
+
+Only labels that can arrive have rules: those that some ingress writes, and from there on those that
+trees and detours hand to the next switch, whatever fails. So a leaf of a Clos, which is no transit
+switch but for detours, holds a few rules for each egress instead of all trees of all egresses.
+
+Rules are exact in tree and egress. A wildcard over trees or egresses would also catch labels of the
+next plan while both plans are installed; a tree's id fixes its next hop, so exact rules of two
+plans can stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from controller.dataplane import ids, labels
+from controller.dataplane.forest import Forest, Tree
+from controller.dataplane.labels import LAST_GENERATION, Label
+from controller.dataplane.pipeline import SwitchBuilder, Table, output
+from controller.dataplane.repair import Detour, detours, protected
+from controller.fabric.model import Fabric
+from controller.openflow.model import (
+    ApplyActions,
+    Bucket,
+    Field,
+    GotoTable,
+    Output,
+    ToGroup,
+)
+
+_OWN_EGRESS, _EXACT, _ANY_GENERATION = 300, 200, 100
+_EGRESS_BITS_SHIFT = 10
+
+
+@dataclass
+class Transit:
+    """``generations[switch][egress, tree]`` are those with which a packet may come to the
+    switch."""
+
+    fabric: Fabric
+    forest: Forest
+    generations: dict[str, dict[tuple[int, int], set[int]]] = field(default_factory=dict)
+    _trees: dict[tuple[int, int], Tree] = field(default_factory=dict)
+    _detours: dict[tuple[str, int, int], tuple[Detour, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(fabric: Fabric, forest: Forest, handed_over: Iterable[tuple[str, Label]]) -> Transit:
+        """``handed_over``: (switch, label as it arrives there) of detours that begin at
+        deliveries."""
+        transit = Transit(fabric, forest)
+        for of_egress in forest.by_id.values():
+            for tree in of_egress.trees:
+                transit._trees[tree.egress, tree.id] = tree
+        transit._explore([*transit._ingress(), *handed_over])
+        return transit
+
+    def _ingress(self) -> Iterable[tuple[str, Label]]:
+        sources = [name for name, nics in self.fabric.nics_on.items() if nics]
+        for tree in self._trees.values():
+            for source in sources:
+                arc = tree.next_arc.get(source)
+                if arc is not None:
+                    yield arc.head.switch, Label(0, tree.id, tree.egress)
+
+    def _explore(self, seeds: Iterable[tuple[str, Label]]) -> None:
+        pending = deque(seeds)
+        while pending:
+            switch, label = pending.popleft()
+            arc = self._trees[label.egress, label.tree].next_arc.get(switch)
+            if arc is None:
+                continue
+            here = self.generations.setdefault(switch, {})
+            seen = here.setdefault((label.egress, label.tree), set())
+            if label.generation in seen:
+                continue
+            seen.add(label.generation)
+            pending.append((arc.head.switch, label))
+            if label.generation < LAST_GENERATION:
+                for detour in self.detours(switch, label.egress, arc.tail.port):
+                    moved = Label(label.generation + 1, detour.tree.id, label.egress)
+                    pending.append((detour.arc.head.switch, moved))
+
+    def detours(self, switch: str, egress: int, port: int) -> tuple[Detour, ...]:
+        """Where ``switch`` sends packets of the egress whose next port is dead."""
+        key = switch, egress, port
+        if key not in self._detours:
+            index = self.fabric.switch_index
+            arcs = self.fabric.arcs_from[switch]
+            behind = next(arc.head.switch for arc in arcs if arc.tail.port == port)
+            self._detours[key] = detours(
+                arcs, self.forest.by_id[egress].trees, index[switch], port, index[behind]
+            )
+        return self._detours[key]
+
+    def install(self, switch: str, builder: SwitchBuilder) -> None:
+        for egress, of_egress in self.forest.by_id.items():
+            if switch in of_egress.members:
+                builder.flow(
+                    Table.TRANSIT,
+                    _OWN_EGRESS,
+                    {Field.ETH_DST: labels.of_egress(egress)},
+                    (GotoTable(Table.DELIVER),),
+                    _cookie(egress, 0),
+                )
+        for (egress, tree), generations in self.generations.get(switch, {}).items():
+            port = self._trees[egress, tree].next_arc[switch].tail.port
+            backups = self.detours(switch, egress, port)
+            if not backups:
+                builder.flow(
+                    Table.TRANSIT,
+                    _ANY_GENERATION,
+                    {Field.ETH_DST: labels.of_tree(egress, tree)},
+                    output(port),
+                    _cookie(egress, tree),
+                )
+                continue
+            for generation in sorted(generations):
+                instructions = output(port)
+                if generation < LAST_GENERATION:
+                    primary = Bucket(0, (Output(port),), watch_port=port)
+                    group = protected(builder, [primary], backups, egress, generation)
+                    instructions = (ApplyActions((ToGroup(group),)),)
+                builder.flow(
+                    Table.TRANSIT,
+                    _EXACT,
+                    {Field.ETH_DST: Label(generation, tree, egress).pack()},
+                    instructions,
+                    _cookie(egress, tree),
+                )
+
+
+def _cookie(egress: int, tree: int) -> int:
+    return ids.cookie(ids.Kind.TRANSIT, egress << _EGRESS_BITS_SHIFT | tree)
