@@ -42,7 +42,8 @@ class Engine:
     """Everything that the brain knows and decides.
 
     ``stored_plan`` is what an earlier brain left: switches may still hold it, so it is adopted as
-    it stands. Times are seconds of one monotonic clock.
+    it stands. ``withdrawing`` has the generation of each intent that an earlier brain was told to
+    remove. Times are seconds of one monotonic clock.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Engine:
         interval_s: float,
         stored_plan: Plan | None,
         intents: Mapping[str, ev.WantedIntent],
+        withdrawing: Mapping[str, int],
         now: float,
     ) -> None:
         self.fabric = fabric
@@ -77,6 +79,7 @@ class Engine:
         self._measurements = Measurements(fabric)
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._want(intents)
+        self._statuses.leave(withdrawing, self._serial)
         self.link_state: LinkState = self._measurements.link_state(self._links.up(), now)
 
     def start(self, now: float) -> list[Command]:

@@ -1,0 +1,243 @@
+"""The engine at work: events in from sockets, workers and clock, commands out to them.
+
+One event loop, one engine; the engine is called from that loop alone, so nothing here locks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+from controller.brain import translate
+from controller.brain.session_socket import SessionProcess
+from controller.brain.workers import Worker
+from controller.engine import commands as cmd
+from controller.engine import events as ev
+from controller.engine.engine import Engine
+from controller.engine.plan_codec import encode_plan
+from controller.engine.work import make
+from controller.intents.model import IntentStatus
+from controller.intents.selectors import resolve
+from controller.northbound.book import IntentBook
+from controller.northbound.ports import NetworkView
+from controller.openflow.wire import DecodeError
+from controller.store.contract import Put, Store
+from heald.internal.v1 import session_pb2 as pb
+from heald.v1 import fabric_pb2
+
+_log = logging.getLogger("heald.brain")
+
+TICK_S = 0.25
+LATE_S = 0.02
+"""No callback may hold the loop longer than this; one that does is logged."""
+
+
+def wanted_intents(book: IntentBook, engine_fabric: Any) -> dict[str, ev.WantedIntent]:
+    """All intents of the book that are not being withdrawn, on this fabric."""
+    wanted = {}
+    for name, intent in book.intents.items():
+        if intent.withdrawing:
+            continue
+        selection = resolve(intent.spec.endpoints, engine_fabric)
+        problem = "; ".join(p.message for p in selection.problems) or None
+        wanted[name] = ev.WantedIntent(name, intent.generation, selection.nics, problem)
+    return wanted
+
+
+class Brain:
+    """Implements ``northbound.ports.Brain``; ``run`` until cancelled."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        book: IntentBook,
+        store: Store,
+        plan_key: str,
+        epoch: int,
+        fast: Worker,
+        proof: Worker,
+    ) -> None:
+        self._engine = engine
+        self._book = book
+        self._store = store
+        self._plan_key = plan_key
+        self._epoch = epoch
+        self._fast, self._proof = fast, proof
+        self._processes: dict[str, SessionProcess] = {}
+        self._statuses: asyncio.Queue[cmd.SetStatus] = asyncio.Queue()
+        self._plans: asyncio.Queue[cmd.StorePlan] = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._started_s = time.time()
+
+    async def run(self) -> None:
+        """Raises what ends the brain: a store that can no longer be written."""
+        self._spawn(self._write_statuses())
+        self._spawn(self._write_plans())
+        self._spawn(self._tick())
+        self._execute(self._engine.start(time.monotonic()))
+        await self._failure
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    # ---- events in ------------------------------------------------------------------------------
+
+    def _handle(self, event: ev.Event) -> None:
+        began = time.monotonic()
+        self._execute(self._engine.handle(event, began))
+        took = time.monotonic() - began
+        if took > LATE_S:
+            _log.debug("%s took %.0f ms", type(event).__name__, took * 1e3)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._handle(ev.Tick())
+
+    async def session_message(self, process: SessionProcess, message: pb.FromSession) -> None:
+        try:
+            event = translate.event(message, self._engine.fabric)
+        except DecodeError as error:
+            kind = message.WhichOneof("message")
+            _log.error("%s: a %s that cannot be read: %s", process.name, kind, error)
+            return
+        if event is None:
+            return
+        if isinstance(event, ev.SwitchConnected):
+            self._processes[event.switch] = process
+        self._handle(event)
+
+    async def session_lost(self, process: SessionProcess) -> None:
+        """Its switches keep forwarding; each is compared in full when it is back."""
+        for switch in [s for s, p in self._processes.items() if p is process]:
+            del self._processes[switch]
+            session = self._engine.reconciler.records[switch].session
+            self._handle(ev.SwitchDisconnected(switch, session, f"{process.name} is gone"))
+
+    # ---- commands out ---------------------------------------------------------------------------
+
+    def _execute(self, commands: list[cmd.Command]) -> None:
+        fabric = self._engine.fabric
+        for command in commands:
+            match command:
+                case cmd.RequestPlan():
+                    self._spawn(self._plan(command.request))
+                case cmd.StorePlan():
+                    self._plans.put_nowait(command)
+                case cmd.SetStatus():
+                    self._statuses.put_nowait(command)
+                case cmd.SendBatch():
+                    if process := self._processes.get(command.switch):
+                        dpid = fabric.switch_by_name[command.switch].dpid
+                        process.send(translate.batch(command, dpid, self._epoch))
+                case cmd.ReadSwitch():
+                    if process := self._processes.get(command.switch):
+                        dpid = fabric.switch_by_name[command.switch].dpid
+                        process.send(translate.read_back_request(command, dpid))
+                case cmd.LinksMeasured():
+                    self._tell()
+                case cmd.Log():
+                    _log.log(logging.getLevelName(command.level.upper()), "%s", command.message)
+        if commands:
+            self._tell()
+
+    async def _plan(self, request: cmd.PlanRequest) -> None:
+        worker = self._proof if request.kind is cmd.PlanKind.OPTIMISE else self._fast
+        try:
+            plan, tables = await worker.run(make, request)
+        except Exception as error:
+            _log.error("planning failed", exc_info=error)
+            self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
+        else:
+            self._handle(ev.PlanMade(request.id, plan, tables))
+
+    async def _write_plans(self) -> None:
+        while True:
+            command = await self._plans.get()
+            await self._store.txn([], [Put(self._plan_key, encode_plan(command.plan))])
+            self._handle(ev.PlanStored(command.plan.id))
+
+    async def _write_statuses(self) -> None:
+        """In order; statuses of different intents that wait together become one transaction."""
+        while True:
+            waiting = [await self._statuses.get()]
+            while not self._statuses.empty():
+                waiting.append(self._statuses.get_nowait())
+            batch: dict[str, IntentStatus] = {}
+            for command in waiting:
+                if command.intent in batch:
+                    await self._book.set_statuses(batch)
+                    batch = {}
+                batch[command.intent] = command.status
+            await self._book.set_statuses(batch)
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() and not self._failure.done():
+            self._failure.set_exception(task.exception() or RuntimeError())
+
+    # ---- what the northbound asks ---------------------------------------------------------------
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def view(self) -> NetworkView:
+        engine = self._engine
+        return NetworkView(
+            engine.fabric, time.time(), engine.link_state, engine.plan, engine.committed
+        )
+
+    async def views(self) -> AsyncIterator[NetworkView]:
+        while True:
+            news = self._news
+            yield self.view()
+            await news.wait()
+
+    def intents_changed(self, revision: int) -> None:
+        self._handle(ev.IntentsChanged(wanted_intents(self._book, self._engine.fabric)))
+
+    def status(self) -> fabric_pb2.Status:
+        now, wall = time.monotonic(), time.time()
+        status = fabric_pb2.Status(
+            epoch=self._epoch,
+            metrics_enabled=self._engine.metrics,
+            problems=self._engine.problems(),
+            processes={"brain": f"pid {os.getpid()}"},
+        )
+        status.start_time.FromNanoseconds(int(self._started_s * 1e9))
+        for worker in (self._fast, self._proof):
+            status.processes[f"worker {worker.name}"] = (
+                f"pid {worker.pid}" if worker.pid else "starting"
+            )
+        for process in dict.fromkeys(self._processes.values()):
+            status.processes[process.name] = "attached"
+        for record in self._engine.reconciler.records.values():
+            switch = status.switches.add(
+                name=record.name,
+                dpid=self._engine.fabric.switch_by_name[record.name].dpid,
+                connected=record.connected,
+                state=record.state.value,
+                detail=record.last_error,
+                peer=record.peer,
+                openflow=record.openflow,
+                connects=record.connects,
+                flows=len(record.installed.flows) if record.installed else 0,
+                groups=len(record.installed.groups) if record.installed else 0,
+                messages_sent=record.messages_sent,
+            )
+            if record.since_s:
+                switch.since.FromNanoseconds(int((wall - now + record.since_s) * 1e9))
+        return status

@@ -1,0 +1,154 @@
+"""The brain's process: puts store, workers, engine and servers together, and takes them down again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from controller.brain import translate
+from controller.brain.brain import Brain, wanted_intents
+from controller.brain.session_socket import SessionSocket
+from controller.brain.workers import Worker, die_with_parent
+from controller.engine.engine import Engine
+from controller.engine.plan_codec import decode_plan
+from controller.fabric.load import TopologyErrors, load
+from controller.fabric.model import Fabric
+from controller.northbound.book import IntentBook
+from controller.northbound.server import AddressError, NorthboundServer
+from controller.store.contract import StoreError
+from controller.store.sqlite import SqliteStore
+
+_log = logging.getLogger("heald.brain")
+
+EXIT_TOPOLOGY = 2
+EXIT_CONFIGURATION = 3
+STORE_FILE = "heald.db"
+SITE = "default"
+BACKGROUND_NICENESS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``parent_pid``: end when that process does; None for a brain that stands alone."""
+
+    topology: Path
+    session_socket: Path
+    northbound: str
+    state_dir: Path
+    strategy: str
+    metrics: bool
+    poll_interval_s: float
+    parent_pid: int | None
+
+
+def main(options: Options) -> int:
+    """Runs until told to stop; returns the exit code. Errors are on stderr by then."""
+    if options.parent_pid is not None:
+        die_with_parent(options.parent_pid)
+    try:
+        fabric = load(options.topology.read_bytes(), str(options.topology))
+    except OSError as error:
+        print(f"{options.topology}: {error.strerror}; give a readable file", file=sys.stderr)
+        return EXIT_TOPOLOGY
+    except TopologyErrors as error:
+        print(error, file=sys.stderr)
+        return EXIT_TOPOLOGY
+    try:
+        asyncio.run(_run(options, fabric))
+    except (AddressError, StoreError, OSError) as error:
+        print(f"heald: {error}", file=sys.stderr)
+        return EXIT_CONFIGURATION
+    return 0
+
+
+async def _run(options: Options, fabric: Fabric) -> None:
+    loop = asyncio.get_running_loop()
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    if options.parent_pid is not None:
+        await _stop_with_standard_input(stopping)
+
+    async with contextlib.AsyncExitStack() as stack:
+        options.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        store = await SqliteStore.open(options.state_dir / STORE_FILE)
+        stack.push_async_callback(store.close)
+        epoch = await store.next_epoch()
+        book = await IntentBook.load(store, fabric.name, SITE)
+        plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
+        stored = await store.get(plan_key)
+
+        fast = Worker("fast", niceness=0)
+        stack.callback(fast.stop)
+        proof = Worker("proof", niceness=BACKGROUND_NICENESS)
+        stack.callback(proof.stop)
+
+        now = time.monotonic()
+        engine = Engine(
+            fabric,
+            strategy=options.strategy,
+            metrics=options.metrics,
+            interval_s=options.poll_interval_s,
+            stored_plan=decode_plan(stored.value) if stored else None,
+            intents=wanted_intents(book, fabric),
+            withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
+            now=now,
+        )
+        brain = Brain(engine, book, store, plan_key, epoch, fast, proof)
+        stack.callback(brain.stop)
+
+        interval_s = options.poll_interval_s if options.metrics else 0.0
+        sessions = SessionSocket(
+            options.session_socket,
+            epoch,
+            lambda: translate.greeting(fabric, interval_s),
+            brain.session_message,
+            brain.session_lost,
+        )
+        server = NorthboundServer(book, brain)
+        address = await server.start(options.northbound)
+        stack.push_async_callback(server.stop)
+        await asyncio.gather(fast.start(), proof.start())
+        await sessions.start()
+        stack.push_async_callback(sessions.stop)
+
+        running = loop.create_task(brain.run())
+        await server.set_ready(True)
+        _log.info(
+            "fabric %s: %d switches, %d links, %d NICs; epoch %d; gRPC on %s",
+            fabric.name,
+            len(fabric.switches),
+            len(fabric.links),
+            len(fabric.nics),
+            epoch,
+            address,
+        )
+        stop = loop.create_task(stopping.wait())
+        await asyncio.wait([running, stop], return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
+        running.cancel()
+        _log.info("stopping; switches keep forwarding")
+
+
+async def _stop_with_standard_input(stopping: asyncio.Event) -> None:
+    """The parent holds the other end of standard input and never writes: its end is the parent's."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0)
+    )
+
+    async def wait() -> None:
+        await reader.read()
+        stopping.set()
+
+    task = asyncio.get_running_loop().create_task(wait())
+    task.add_done_callback(lambda _: stopping.set())
