@@ -1,0 +1,305 @@
+"""Strategy ``lp``: shares that minimise the utilisation of the worst link, by linear programming.
+
+The path formulation over the forest, solved by OR-Tools. Further rounds then fix the links that
+bind and minimise the worst of the others (max-min), and a last one spreads each demand as evenly
+over its shortest paths as that allows, which hedges against demands that were measured wrong (the
+idea of variable hedging in Poutievski et al., "Jupiter evolving", SIGCOMM 2022).
+
+Nothing the solver says is trusted: shares are repaired and evaluated here, and the lower bound is
+recomputed from link prices by weak duality, so a certificate holds even if the solver is off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from ortools.linear_solver import linear_solver_pb2, pywraplp
+
+from controller.optimizer.paths import Paths, load, spread, trace, utilisation
+from controller.optimizer.problem import Demand, Floats, Forest, Network, Solution
+
+MAX_MIN_ROUNDS = 3
+REFINED_PATHS = 20_000
+GLOP_LIMIT_S = 5.0
+PDLP_LIMIT_S = 60.0
+
+
+def solve(network: Network, forest: Forest, demand: Demand) -> Solution:
+    """Shares of least MLU over the forest, with a certificate.
+
+    Demands without rate get shares in proportion to the bottleneck capacity of their shortest
+    paths.
+    """
+    paths = trace(network, forest, demand)
+    problem = _Problem(network, demand, paths)
+    found = problem.optimise()
+    return finish(network, forest, demand, paths, found.share, found, "lp")
+
+
+@dataclass(slots=True)
+class Found:
+    """Share of each path and price of each arc; ``seconds`` in ``solver``."""
+
+    share: Floats
+    price: Floats
+    solver: str
+    seconds: float
+
+
+def optimum(network: Network, demand: Demand, paths: Paths) -> Found:
+    """Shares and prices of the MLU problem alone, without balancing what does not bind."""
+    return _Problem(network, demand, paths).optimise(refine=False)
+
+
+def dual_bound(network: Network, demand: Demand, paths: Paths, price: Floats) -> float:
+    """No shares over these paths have an MLU below this, whatever ``price[A]`` is (weak duality).
+
+    With link prices y >= 0 that sum to 1, MLU >= sum of y x utilisation >= sum over demands of
+    rate x min over its paths of the sum of y / capacity.
+    """
+    usable = network.capacity_bps > 0
+    price = np.where(usable & np.isfinite(price), np.maximum(price, 0.0), 0.0)
+    total = price.sum()
+    if not total > 0 or not len(paths):
+        return 0.0
+    cost = np.divide(price / total, network.capacity_bps, out=np.zeros(len(price)), where=usable)
+    length = np.append(cost, 0.0)[paths.arcs].sum(1)
+    starts = paths.starts
+    cheapest = np.minimum.reduceat(length, starts)
+    rate = demand.rate_bps[paths.demand[starts]]
+    # One part in 10^12 pays for the rounding of these sums.
+    return float((rate * cheapest).sum() * (1 - 1e-12))
+
+
+def finish(
+    network: Network,
+    forest: Forest,
+    demand: Demand,
+    paths: Paths,
+    share: Floats,
+    found: Found,
+    strategy: str,
+) -> Solution:
+    """Turn path shares into a Solution; the bound comes from ``found.price``."""
+    table = np.zeros((len(demand.source), len(forest.egress)))
+    table[paths.demand, paths.tree] = share
+    carried = load(paths, share * demand.rate_bps[paths.demand], len(network.tail))
+    mlu = float(utilisation(carried, network).max(initial=0.0))
+    bound = dual_bound(network, demand, paths, found.price)
+    unroutable = np.ones(len(demand.source), bool)
+    unroutable[paths.demand] = False
+    solver = found.solver if strategy == "lp" else f"{strategy} (bound: {found.solver})"
+    return Solution(table, unroutable, carried, mlu, bound, gap(mlu, bound), solver, found.seconds)
+
+
+def gap(mlu: float, bound: float) -> float:
+    """``mlu / bound - 1``: 0 when both are 0, infinite when only the bound is."""
+    if mlu <= 0:
+        return 0.0
+    return max(0.0, mlu / bound - 1) if bound > 0 else float("inf")
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Linear constraints ``low <= row . x <= high`` as they are gathered."""
+
+    columns: list[list[int]]
+    values: list[list[float]]
+    low: list[float]
+    high: list[float]
+
+    def add(self, columns: list[int], values: list[float], low: float, high: float) -> None:
+        self.columns.append(columns)
+        self.values.append(values)
+        self.low.append(low)
+        self.high.append(high)
+
+
+class _Problem:
+    """The linear programs of one network, forest and demand.
+
+    Utilisations are in units of the MLU of the plain spread, so that numbers stay near 1 from
+    bits to terabits. Demands too small to matter at that scale keep their plain spread, and paths
+    that could carry less than a millionth of their demand carry nothing.
+    """
+
+    def __init__(self, network: Network, demand: Demand, paths: Paths) -> None:
+        self.network, self.paths = network, paths
+        self.rate = demand.rate_bps[paths.demand]
+        self.plain = spread(paths, by_capacity=True)
+        self.unit = self._mlu(self.plain)
+        self.arc_count = len(network.tail)
+        if not self.unit > 0:
+            return
+        weight = self.rate / (paths.bottleneck_bps * self.unit)
+        starts = paths.starts
+        sizes = np.diff(np.append(starts, len(paths)))
+        heaviest = np.repeat(np.maximum.reduceat(weight, starts), sizes)
+        self.matters = (heaviest > 1e-7 / len(starts)) & (paths.hops > 0)
+        usable = self.matters & ((weight < 1e6) | (self.plain > 1e-6))
+        self.columns = np.flatnonzero(usable)
+        self.position = np.full(len(paths), -1, np.int64)
+        self.position[self.columns] = np.arange(len(self.columns))
+        self.coefficients = self._coefficients()
+
+    def _mlu(self, share: Floats) -> float:
+        carried = load(self.paths, share * self.rate, len(self.network.tail))
+        return float(utilisation(carried, self.network).max(initial=0.0))
+
+    def _coefficients(self) -> list[tuple[int, list[int], list[float]]]:
+        """For each arc in use: the columns that cross it and what one unit of each adds to it."""
+        arcs = self.paths.arcs[self.columns]
+        row, place = np.nonzero(arcs < self.arc_count)
+        arc = arcs[row, place]
+        value = self.rate[self.columns[row]] / (self.network.capacity_bps[arc] * self.unit)
+        order = np.argsort(arc, kind="stable")
+        used, first = np.unique(arc[order], return_index=True)
+        edges = np.append(first, len(order))
+        return [
+            (int(a), row[order[i:j]].tolist(), value[order[i:j]].tolist())
+            for a, i, j in zip(used, edges[:-1], edges[1:], strict=True)
+        ]
+
+    def optimise(self, refine: bool = True) -> Found:
+        none = np.zeros(self.arc_count)
+        if not self.unit > 0 or not len(self.columns):
+            return Found(self.plain, none, "none", 0.0)
+        level: dict[int, float] = {}
+        best, best_mlu = self.plain, self.unit
+        first: Found | None = None
+        seconds = 0.0
+        worst = 1.0
+        for _ in range(MAX_MIN_ROUNDS):
+            found = self._minimise_worst(level)
+            seconds += found.seconds
+            if first is None:
+                first = found
+                if self._mlu(found.share) < best_mlu:
+                    best, best_mlu = found.share, self._mlu(found.share)
+            solved = found.solver == "GLOP"
+            if not refine or not solved or len(self.columns) > REFINED_PATHS:
+                return Found(best, first.price, first.solver, seconds)
+            reached = utilisation(
+                load(self.paths, found.share * self.rate, self.arc_count), self.network
+            )
+            worst = max(
+                (reached[a] / self.unit for a, _, _ in self.coefficients if a not in level),
+                default=0.0,
+            )
+            binding = {
+                a: worst
+                for a, _, _ in self.coefficients
+                if a not in level and found.price[a] > 1e-9
+            }
+            level |= binding
+            if not binding or worst < 1e-3:
+                break
+        final = self._spread(level, worst)
+        if final is not None:
+            seconds += final.seconds
+            if self._mlu(final.share) <= best_mlu * (1 + 1e-5):
+                best = final.share
+        assert first is not None
+        return Found(best, first.price, first.solver, seconds)
+
+    def _base(self) -> _Rows:
+        rows = _Rows([], [], [], [])
+        demand = self.paths.demand[self.columns]
+        edges = np.flatnonzero(np.diff(demand, prepend=-1, append=-1))
+        for i, j in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            rows.add(list(range(i, j)), [1.0] * (j - i), 1.0, 1.0)
+        return rows
+
+    def _minimise_worst(self, level: dict[int, float]) -> Found:
+        """Least worst utilisation of the arcs outside ``level``, which keep theirs."""
+        count = len(self.columns)
+        rows = self._base()
+        head = len(rows.low)
+        for arc, columns, values in self.coefficients:
+            if arc in level:
+                rows.add(columns, values, -np.inf, _slack(level[arc]))
+            else:
+                rows.add([*columns, count], [*values, -1.0], -np.inf, 0.0)
+        cost = np.zeros(count + 1)
+        cost[-1] = 1.0
+        for solver, limit_s in (("GLOP", GLOP_LIMIT_S), ("PDLP", PDLP_LIMIT_S)):
+            answer = _run(solver, limit_s, cost, rows)
+            if answer is not None:
+                break
+        else:
+            return Found(self.plain, np.zeros(self.arc_count), "none", limit_s)
+        x, dual, seconds = answer
+        price = np.zeros(self.arc_count)
+        for (arc, _, _), y in zip(self.coefficients, dual[head:], strict=True):
+            price[arc] = max(0.0, -y) if arc not in level else 0.0
+        return Found(self._repaired(x[:count]), price, solver, seconds)
+
+    def _spread(self, level: dict[int, float], worst: float) -> Found | None:
+        """Within the reached utilisations, the widest spread of each demand over shortest paths."""
+        count = len(self.columns)
+        demand = self.paths.demand[self.columns]
+        _, owner = np.unique(demand, return_inverse=True)
+        owner = owner.reshape(-1)
+        rows = self._base()
+        for arc, columns, values in self.coefficients:
+            rows.add(columns, values, -np.inf, _slack(level.get(arc, worst)))
+        plain = self.plain[self.columns]
+        for i in np.flatnonzero(plain > 0).tolist():
+            rows.add([i, count + int(owner[i])], [1 / plain[i], -1.0], -np.inf, 0.0)
+        rate = self.rate[self.columns]
+        weight = np.zeros(int(owner.max()) + 1)
+        weight[owner] = np.sqrt(rate / rate.max())
+        detour = 2 * weight[owner] * (plain <= 0)
+        answer = _run("GLOP", GLOP_LIMIT_S, np.concatenate((detour, weight)), rows)
+        if answer is None:
+            return None
+        x, _, seconds = answer
+        return Found(self._repaired(x[:count]), np.zeros(self.arc_count), "GLOP", seconds)
+
+    def _repaired(self, x: Floats) -> Floats:
+        """All path shares from the program's columns: positive, summing to 1 for each demand."""
+        share = np.where(self.matters, 0.0, self.plain)
+        share[self.columns] = np.where(np.isfinite(x) & (x > 1e-9), x, 0.0)
+        return normalised(self.paths, share, self.plain)
+
+
+def normalised(paths: Paths, share: Floats, fallback: Floats) -> Floats:
+    """Shares scaled to sum to 1 for each demand; the fallback's where a demand has none."""
+    starts = paths.starts
+    if not len(starts):
+        return share
+    sizes = np.diff(np.append(starts, len(paths)))
+    total = np.repeat(np.add.reduceat(share, starts), sizes)
+    share = np.where(total > 1e-9, share, fallback)
+    return np.asarray(share / np.repeat(np.add.reduceat(share, starts), sizes))
+
+
+def _slack(level: float) -> float:
+    """Solvers keep constraints to some 1e-7; the next program needs that much room."""
+    return level * (1 + 1e-7) + 1e-7
+
+
+def _run(
+    name: str, limit_s: float, cost: Floats, rows: _Rows
+) -> tuple[Floats, Floats, float] | None:
+    """Minimise ``cost . x`` for x >= 0. Values, duals and seconds, or None if not solved."""
+    model = linear_solver_pb2.MPModelProto()
+    for c in cost.tolist():
+        model.variable.add(lower_bound=0.0, objective_coefficient=c)
+    for columns, values, low, high in zip(
+        rows.columns, rows.values, rows.low, rows.high, strict=True
+    ):
+        model.constraint.add(
+            var_index=columns, coefficient=values, lower_bound=low, upper_bound=high
+        )
+    solver = pywraplp.Solver.CreateSolver(name)
+    solver.SetTimeLimit(int(1000 * limit_s))
+    solver.LoadModelFromProto(model)
+    status = solver.Solve()
+    seconds = solver.wall_time() / 1000
+    if status != pywraplp.Solver.OPTIMAL:
+        return None
+    answer = linear_solver_pb2.MPSolutionResponse()
+    solver.FillSolutionResponseProto(answer)
+    return np.array(answer.variable_value), np.array(answer.dual_value), seconds

@@ -1,0 +1,70 @@
+"""Integer weights: exact sums, little loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.optimizer import buckets, linear
+from controller.optimizer.forest import grow
+from controller.optimizer.problem import Demand, Forest, Network
+from tests.optimizer.graphs import demand, leaf_spine
+from tests.optimizer.test_linear import instances
+
+
+@settings(max_examples=150, deadline=None)
+@given(instances())
+def test_weights_sum_to_the_total_on_trees_that_work(
+    instance: tuple[Network, Forest, Demand],
+) -> None:
+    net, forest, asked = instance
+    solution = linear.solve(net, forest, asked)
+    weights = buckets.quantise(solution.share, asked, net, forest)
+    assert (weights.sum(1) == np.where(solution.unroutable, 0, 16)).all()
+    assert (weights[solution.share == 0] == 0).all()
+    assert (np.abs(weights / 16 - solution.share) < 1).all()
+    load, mlu = buckets.evaluate(weights, asked, net, forest)
+    again = linear.solve(net, forest, asked)
+    assert np.array_equal(weights, buckets.quantise(again.share, asked, net, forest))
+    assert solution.bound <= mlu * (1 + 1e-9)
+    assert (load >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_loses_at_most_a_few_per_cent(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    leaves, spines = 8, 4
+    net = leaf_spine(leaves, spines)
+    net.capacity_bps[:] = np.repeat(rng.choice([50.0, 100.0], leaves * spines), 2)
+    forest = grow(net, [[i] for i in range(leaves)])
+    asked = demand((i, j, rng.lognormal()) for i in range(leaves) for j in range(leaves) if i != j)
+    solution = linear.solve(net, forest, asked)
+    weights = buckets.quantise(solution.share, asked, net, forest)
+    _, mlu = buckets.evaluate(weights, asked, net, forest)
+    assert mlu < 1.05 * solution.mlu
+
+
+def test_equal_shares_do_not_all_round_the_same_spine_up() -> None:
+    net = leaf_spine(10, 3)
+    forest = grow(net, [[i] for i in range(10)])
+    asked = demand((i, j, 1.0) for i in range(10) for j in range(10) if i != j)
+    share = linear.solve(net, forest, asked).share
+    weights = buckets.quantise(share, asked, net, forest)
+    _, mlu = buckets.evaluate(weights, asked, net, forest)
+    assert mlu < 1.01 * 9 / 3 / 100 * 1.01
+    idle = Demand(asked.source, asked.egress, np.zeros(90))
+    spread = buckets.quantise(share, idle, net, forest)
+    per_spine = [spread[:, forest.tree_id == s].sum() for s in range(3)]
+    assert max(per_spine) - min(per_spine) <= 2
+
+
+def test_many_trees_get_more_buckets() -> None:
+    net = leaf_spine(2, 12)
+    forest = grow(net, [[0], [1]], trees_per_egress=12)
+    asked = demand([(0, 1, 100.0)])
+    share = linear.solve(net, forest, asked).share
+    weights = buckets.quantise(share, asked, net, forest)
+    assert weights.sum() == 32
+    assert weights[0, forest.egress == 1].min() >= 2
