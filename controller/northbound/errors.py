@@ -15,6 +15,7 @@ class Code(Enum):
     ABORTED = "ABORTED"
     OUT_OF_RANGE = "OUT_OF_RANGE"
     UNAVAILABLE = "UNAVAILABLE"
+    INTERNAL = "INTERNAL"
 
 
 @dataclass(frozen=True, slots=True)

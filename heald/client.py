@@ -1,0 +1,328 @@
+"""The client library: every call of Heald's northbound, typed and blocking.
+
+    with heald.connect() as client:
+        client.apply([heald.connectivity("train-a", hosts=["h1", "h2"])])
+        client.wait_active(["train-a"], timeout_s=30)
+
+Requests and answers are the messages of ``heald.v1``. Intents may be called by their id alone,
+which means ``tenants/default/intents/ID``. Every error is a HealdError whose text says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+
+import grpc
+from google.rpc import (  # type: ignore[import-untyped]
+    error_details_pb2,
+    status_pb2,
+)
+
+from heald.v1 import fabric_pb2, fabric_pb2_grpc, intents_pb2, intents_pb2_grpc
+
+_T = TypeVar("_T")
+
+DEFAULT_SERVER = "127.0.0.1:50051"
+SERVER_VARIABLE = "HEALD_SERVER"
+_MAX_ANSWER_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Violation:
+    """What is wrong with one field: ``intents[0].spec.connectivity.endpoints.hosts[2]``."""
+
+    field: str
+    description: str
+
+
+class HealdError(Exception):
+    """A call failed. ``code`` is gRPC's (``INVALID_ARGUMENT``); ``violations`` name fields."""
+
+    def __init__(self, code: str, message: str, violations: Sequence[Violation] = ()) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.violations = tuple(violations)
+
+
+class UnreachableError(HealdError):
+    """No controller answers at this address, or it went away."""
+
+
+class IntentFailedError(HealdError):
+    """An intent that was waited for cannot become active, or did not in time."""
+
+
+def connect(server: str | None = None, timeout_s: float = 10.0) -> Client:
+    """A client of the controller at ``host:port`` or ``unix:PATH``; connects with the first call.
+
+    Without ``server``, $HEALD_SERVER or 127.0.0.1:50051. ``timeout_s`` limits each call but
+    watches.
+    """
+    return Client(server or os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER, timeout_s)
+
+
+def intent_name(name: str, tenant: str = "default") -> str:
+    """``train-a`` → ``tenants/default/intents/train-a``; full names stay."""
+    return name if "/" in name else f"tenants/{tenant}/intents/{name}"
+
+
+def connectivity(
+    name: str,
+    *,
+    all: bool = False,
+    hosts: Iterable[str] = (),
+    nics: Iterable[str] = (),
+    accelerators: Iterable[str] = (),
+    match_labels: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> intents_pb2.Intent:
+    """An intent that lets all chosen endpoints reach each other; ``labels`` are its own."""
+    selector = intents_pb2.Selector(
+        all=all, hosts=hosts, nics=nics, accelerators=accelerators, match_labels=match_labels
+    )
+    spec = intents_pb2.IntentSpec(connectivity=intents_pb2.Connectivity(endpoints=selector))
+    return intents_pb2.Intent(name=intent_name(name), labels=labels, spec=spec)
+
+
+class Client:
+    """One connection; safe for several threads. Close it, or use it as a context manager."""
+
+    def __init__(self, server: str, timeout_s: float) -> None:
+        self.server = server
+        self._timeout_s = timeout_s
+        self._channel = grpc.insecure_channel(
+            server,
+            options=[
+                ("grpc.max_receive_message_length", _MAX_ANSWER_BYTES),
+                # A controller that restarts is back within a second or two.
+                ("grpc.max_reconnect_backoff_ms", 2_000),
+                # A proxy of the environment is never meant for the controller.
+                ("grpc.enable_http_proxy", 0),
+            ],
+        )
+        self._intents = intents_pb2_grpc.IntentServiceStub(self._channel)
+        self._fabric = fabric_pb2_grpc.FabricServiceStub(self._channel)
+        self._status = fabric_pb2_grpc.StatusServiceStub(self._channel)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def apply(
+        self,
+        intents: Iterable[intents_pb2.Intent],
+        *,
+        validate_only: bool = False,
+        request_id: str = "",
+    ) -> intents_pb2.ApplyResponse:
+        """Creates or replaces all of them or none; they are durable when this returns."""
+        request = intents_pb2.ApplyRequest(
+            intents=intents, validate_only=validate_only, request_id=request_id
+        )
+        answer: intents_pb2.ApplyResponse = self._call(self._intents.Apply, request)
+        return answer
+
+    def delete(
+        self,
+        name: str,
+        *,
+        etag: str = "",
+        validate_only: bool = False,
+        request_id: str = "",
+        allow_missing: bool = False,
+    ) -> intents_pb2.Intent:
+        """Orders the deletion; the intent is gone once no switch has rules for it."""
+        request = intents_pb2.DeleteIntentRequest(
+            name=intent_name(name),
+            etag=etag,
+            validate_only=validate_only,
+            request_id=request_id,
+            allow_missing=allow_missing,
+        )
+        answer: intents_pb2.Intent = self._call(self._intents.Delete, request)
+        return answer
+
+    def get(self, name: str) -> intents_pb2.Intent:
+        request = intents_pb2.GetIntentRequest(name=intent_name(name))
+        answer: intents_pb2.Intent = self._call(self._intents.Get, request)
+        return answer
+
+    def list(
+        self, tenant: str = "-", match_labels: Mapping[str, str] | None = None
+    ) -> Iterator[intents_pb2.Intent]:
+        """All intents of a tenant (``-`` for every tenant), page after page, sorted by name."""
+        token = ""
+        while True:
+            request = intents_pb2.ListIntentsRequest(
+                parent=f"tenants/{tenant}", match_labels=match_labels, page_token=token
+            )
+            page: intents_pb2.ListIntentsResponse = self._call(self._intents.List, request)
+            yield from page.intents
+            token = page.next_page_token
+            if not token:
+                return
+
+    def watch(
+        self, tenant: str = "-", resume_revision: int = 0, timeout_s: float | None = None
+    ) -> Iterator[intents_pb2.IntentEvent]:
+        """The current intents, SYNCED, then every change; or what changed after a revision.
+
+        To go on after an error, resume from the ``revision`` of the last event.
+        """
+        request = intents_pb2.WatchIntentsRequest(
+            parent=f"tenants/{tenant}", resume_revision=resume_revision
+        )
+        return self._stream(self._intents.Watch, request, timeout_s)
+
+    def wait_active(
+        self,
+        names: Iterable[str],
+        timeout_s: float | None = None,
+        progress: Callable[[intents_pb2.Intent], object] = lambda intent: None,
+    ) -> None:
+        """Returns once all of them are ACTIVE in their present generation.
+
+        ``progress`` is called with each of them now and after each change. Raises IntentFailedError
+        as soon as one is rejected or deleted, or when the time is up.
+        """
+        waiting: dict[str, intents_pb2.Intent | None] = dict.fromkeys(map(intent_name, names))
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while waiting:
+            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            waiting = dict.fromkeys(waiting)
+            try:
+                for event in self.watch(timeout_s=left_s):
+                    _follow(event, waiting, progress)
+                    if not waiting:
+                        return
+            except HealdError as error:
+                if error.code == "DEADLINE_EXCEEDED":
+                    raise _not_active(waiting, timeout_s) from None
+                if not isinstance(error, UnreachableError) or deadline is None:
+                    raise
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.2)
+
+    def topology(self) -> fabric_pb2.Topology:
+        request = fabric_pb2.GetTopologyRequest()
+        answer: fabric_pb2.Topology = self._call(self._fabric.GetTopology, request)
+        return answer
+
+    def watch_links(
+        self, links: Iterable[str] = (), timeout_s: float | None = None
+    ) -> Iterator[fabric_pb2.LinkReport]:
+        """A report on these links, or on all, now and after every sample."""
+        request = fabric_pb2.WatchLinksRequest(links=links)
+        return self._stream(self._fabric.WatchLinks, request, timeout_s)
+
+    def plan(self) -> fabric_pb2.Plan:
+        """The running plan; HealdError NOT_FOUND while there is none."""
+        answer: fabric_pb2.Plan = self._call(self._fabric.GetPlan, fabric_pb2.GetPlanRequest())
+        return answer
+
+    def status(self) -> fabric_pb2.Status:
+        request = fabric_pb2.GetStatusRequest()
+        answer: fabric_pb2.Status = self._call(self._status.GetStatus, request)
+        return answer
+
+    def _call(self, method: Any, request: Any) -> Any:
+        try:
+            return method(request, timeout=self._timeout_s)
+        except grpc.RpcError as error:
+            raise _translate(error, self.server) from None
+
+    def _stream(self, method: Any, request: Any, timeout_s: float | None) -> Iterator[Any]:
+        call = method(request, timeout=timeout_s)
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            raise _translate(error, self.server) from None
+        finally:
+            call.cancel()
+
+
+def _follow(
+    event: intents_pb2.IntentEvent,
+    waiting: dict[str, intents_pb2.Intent | None],
+    progress: Callable[[intents_pb2.Intent], object],
+) -> None:
+    intent, status = event.intent, event.intent.status
+    if event.kind == intents_pb2.IntentEvent.SYNCED:
+        for name in (name for name, seen in waiting.items() if seen is None):
+            raise IntentFailedError("NOT_FOUND", f"there is no intent {name!r}; apply it first")
+    if intent.name not in waiting:
+        return
+    waiting[intent.name] = intent
+    progress(intent)
+    if status.state in (intents_pb2.REJECTED, intents_pb2.WITHDRAWING, intents_pb2.GONE):
+        raise IntentFailedError("FAILED_PRECONDITION", describe(intent))
+    if status.state == intents_pb2.ACTIVE and status.observed_generation == intent.generation:
+        del waiting[intent.name]
+
+
+def describe(intent: intents_pb2.Intent) -> str:
+    """``tenants/default/intents/a is DEGRADED (Unroutable): no path from h1 to h2``."""
+    status = intent.status
+    state = intents_pb2.IntentState.Name(status.state)
+    why = f" ({status.reason})" if status.reason else ""
+    return f"{intent.name} is {state}{why}" + (f": {status.message}" if status.message else "")
+
+
+def _not_active(
+    waiting: Mapping[str, intents_pb2.Intent | None], timeout_s: float | None
+) -> IntentFailedError:
+    states = "; ".join(
+        describe(intent) if intent else f"{name} was not seen" for name, intent in waiting.items()
+    )
+    message = f"not active after {timeout_s:g} s: {states}; see heald status"
+    return IntentFailedError("DEADLINE_EXCEEDED", message)
+
+
+def _translate(error: Any, server: str) -> HealdError:
+    """Of a grpc.RpcError, which is a grpc.Call, too, but in no type."""
+    code, text = error.code().name, error.details() or ""
+    status = _status_details(error)
+    if status is not None:
+        violations = []
+        for detail in status.details:
+            bad = error_details_pb2.BadRequest()
+            if detail.Unpack(bad):
+                violations += [Violation(v.field, v.description) for v in bad.field_violations]
+        kind = UnreachableError if code == "UNAVAILABLE" else HealdError
+        return kind(code, text, violations)
+    if code == "UNAVAILABLE":
+        return UnreachableError(
+            code,
+            f"no controller answers at {server}; start one (heald run FILE), "
+            f"or name another with --server or ${SERVER_VARIABLE}",
+        )
+    if code == "DEADLINE_EXCEEDED":
+        return HealdError(code, f"{server} did not answer in time; is it stopped or overloaded?")
+    if code == "UNIMPLEMENTED":
+        return HealdError(code, f"{server} does not know this call; upgrade the controller")
+    return HealdError(code, text)
+
+
+def _status_details(error: Any) -> Any | None:
+    """The google.rpc.Status that a controller sends with its errors, and gRPC itself does not."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "grpc-status-details-bin":
+            return status_pb2.Status.FromString(value)
+    return None
