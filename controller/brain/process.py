@@ -1,4 +1,4 @@
-"""The brain's process: puts store, workers, engine and servers together, and takes them down again."""
+"""The brain's process: puts store, workers, engine and servers together, and takes them down."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
 
 
 async def _stop_with_standard_input(stopping: asyncio.Event) -> None:
-    """The parent holds the other end of standard input and never writes: its end is the parent's."""
+    """The parent holds the other end and never writes: when it ends, so has the parent."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0)

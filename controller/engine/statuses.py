@@ -34,34 +34,39 @@ class StatusBook:
     """Remembers what was last reported, so that only changes are."""
 
     _wanted: dict[str, tuple[WantedIntent, int]] = field(default_factory=dict)
-    _leaving: dict[str, tuple[WantedIntent, int]] = field(default_factory=dict)
+    _leaving: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Generation of each intent being withdrawn, and the serial of its removal."""
     _reported: dict[str, IntentStatus] = field(default_factory=dict)
 
     def want(self, intents: Mapping[str, WantedIntent], serial: int) -> None:
         for name in self._wanted.keys() - intents.keys():
-            self._leaving[name] = (self._wanted.pop(name)[0], serial)
+            self._leaving[name] = (self._wanted.pop(name)[0].generation, serial)
         for name, intent in intents.items():
             self._leaving.pop(name, None)
             known = self._wanted.get(name)
             if known is None or known[0] != intent:
                 self._wanted[name] = (intent, serial)
 
+    def leave(self, generations: Mapping[str, int], serial: int) -> None:
+        """These were being withdrawn before this book began."""
+        self._leaving.update((name, (g, serial)) for name, g in generations.items())
+
     def changes(self, progress: Progress, edges: Mapping[str, frozenset[str]]) -> list[SetStatus]:
         """Statuses that differ from the last report. ``edges[nic]`` are the switches of a NIC."""
         out: list[SetStatus] = []
         for name, (intent, serial) in self._wanted.items():
             out += self._report(name, _status(intent, serial, progress, edges))
-        for name, (intent, serial) in list(self._leaving.items()):
+        for name, (generation, serial) in list(self._leaving.items()):
             if progress.committed_serial >= serial:
-                out += self._report(
-                    name, _as(intent, progress, IntentState.GONE, Reason.REMOVED, "")
+                gone = IntentStatus(
+                    IntentState.GONE,
+                    Reason.REMOVED.value,
+                    observed_generation=generation,
+                    plan=progress.plan_id,
                 )
-                del self._leaving[name], self._reported[name]
-            else:
-                message = "its rules are being taken off the switches"
-                out += self._report(
-                    name, _as(intent, progress, IntentState.WITHDRAWING, Reason.DELETED, message)
-                )
+                out.append(SetStatus(name, gone))
+                del self._leaving[name]
+                self._reported.pop(name, None)
         return out
 
     def _report(self, name: str, status: IntentStatus) -> list[SetStatus]:
