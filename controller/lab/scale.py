@@ -17,7 +17,7 @@ def scaled_topology(text: str, factor: float) -> str:
             bps = rate_bps(value)
         except ValueError:
             continue  # Not a rate: a label of that name, or an error that `load` will report.
-        text = f"{text[:start]}{round(bps * factor)}{text[end:]}"
+        text = f"{text[:start]}{bps * factor / 1000:f}K{text[end:]}"
     return text
 
 
