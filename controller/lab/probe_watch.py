@@ -43,28 +43,6 @@ def watch(port: int, duration_s: float | None, interfaces: list[str]) -> WatchRe
             for key, _ in selector.select(0 if stopping else _TICK_S):
                 assert isinstance(key.fileobj, socket.socket)
                 _drain(key.fileobj, key.data, counts)
-    packets: dict[int, dict[str, int]]
-
-
-def watch(port: int, duration_s: float | None, interfaces: list[str]) -> WatchReport:
-    """Count UDP packets to ``port`` that leave by ``interfaces``, until told to stop."""
-    stopped = stop_flag()
-    counts: Counter[tuple[int, str]] = Counter()
-    end = time.monotonic() + (duration_s if duration_s is not None else 1e12)
-    with selectors.DefaultSelector() as selector, contextlib.suppress(KeyboardInterrupt):
-        for name in interfaces:
-            selector.register(_tap(name, port), selectors.EVENT_READ, name)
-        if not sys.stdin.closed and not sys.stdin.isatty():
-            with contextlib.suppress(PermissionError):  # A file or /dev/null never ends the watch.
-                selector.register(sys.stdin, selectors.EVENT_READ)
-        print("listening", file=sys.stderr, flush=True)
-        stopping = False
-        while not stopping and time.monotonic() < end:
-            ready = [key for key, _ in selector.select(_TICK_S)]
-            for key in ready:
-                if isinstance(key.fileobj, socket.socket):
-                    _drain(key.fileobj, key.data, counts)
-            stopping = any(key.fileobj is sys.stdin for key in ready)
     packets: dict[int, dict[str, int]] = {}
     for (source_port, name), count in sorted(counts.items()):
         packets.setdefault(source_port, {})[name] = count
