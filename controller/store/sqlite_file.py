@@ -227,9 +227,9 @@ class SqliteFile:
         return file
 
     def _open(self) -> sqlite3.Connection:
-        # Created here for its mode, which SQLite gives to the files beside it, too.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         with self._explained():
+            # Created here for its mode, which SQLite gives to the files beside it, too.
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             db = sqlite3.connect(self._path, timeout=_BUSY_S, isolation_level=None)
             try:
                 self._prepare(db)
