@@ -16,6 +16,7 @@ from controller.dataplane.forest import Forest
 from controller.dataplane.pipeline import ETH_IPV4, ETH_IPV6, SwitchBuilder, Table
 from controller.dataplane.policy import Policy, StalePlan
 from controller.dataplane.prefixes import spanning
+from controller.dataplane.transit import Transit
 from controller.fabric.model import AttachmentSet, Fabric, IpAddress, TrafficClass
 from controller.openflow.model import (
     Action,
@@ -43,6 +44,7 @@ class Classifier:
     plan: Plan
     forest: Forest
     policy: Policy
+    transit: Transit
 
     @cached_property
     def _known(self) -> Mapping[int, Sequence[int]]:
@@ -96,7 +98,8 @@ class Classifier:
         of_egress = self.forest.by_members.get(egress)
         if of_egress is None:
             raise StalePlan(f"plan {self.plan.id} has no egress {', '.join(egress)}")
-        return ingress.install(builder, switch, of_egress, self.fabric.classes, self.plan)
+        detours = self.transit.ingress_detours(switch, of_egress.egress.id)
+        return ingress.install(builder, switch, of_egress, detours, self.fabric.classes, self.plan)
 
 
 def _instructions(traffic_class: TrafficClass, group: int | None) -> tuple[Instruction, ...]:

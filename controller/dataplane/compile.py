@@ -24,9 +24,9 @@ def compile(fabric: Fabric, plan: Plan, demands: Demands) -> Tables:
     """
     policy = Policy.of(fabric, plan, demands)
     forest = Forest.of(fabric, plan)
-    classifier = Classifier(fabric, plan, forest, policy)
     delivery = Delivery(fabric, forest, policy)
     transit = Transit.of(fabric, forest, delivery.handed_over())
+    classifier = Classifier(fabric, plan, forest, policy, transit)
     out = {}
     for switch in fabric.switch_by_name:
         builder = SwitchBuilder()

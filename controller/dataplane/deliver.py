@@ -50,9 +50,7 @@ class Delivery:
             )
             here = self.fabric.switch_index[switch]
             self._detours[key] = (
-                detours(self.fabric.arcs_from[switch], list(trees), here, None, None)
-                if others
-                else ()
+                detours(self.fabric.arcs_from[switch], list(trees), here, (), 0) if others else ()
             )
         return self._detours[key]
 

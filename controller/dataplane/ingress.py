@@ -1,12 +1,13 @@
 """Groups that put packets on trees where they enter the fabric.
 
-For each egress and class: FAILOVER of (the planned spread, the same share on every tree). The
-fallback is a group of its own because a bucket of weight 0 never takes over for dead ones.
+For each egress and class: FAILOVER of (the planned spread, the same share on every tree, detours
+where no tree's first port lives). The fallback is a group of its own because a bucket of weight 0
+never takes over for dead ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from controller.dataplane import ids, labels
 from controller.dataplane.forest import EgressForest
@@ -14,6 +15,7 @@ from controller.dataplane.ids import IngressKind, ingress_group_id
 from controller.dataplane.labels import Label
 from controller.dataplane.pipeline import SwitchBuilder
 from controller.dataplane.policy import StalePlan
+from controller.dataplane.repair import Detour, behind, in_order
 from controller.fabric.model import TrafficClass
 from controller.openflow.model import Bucket, Group, GroupType, Output, ToGroup
 from controller.optimizer.plan import PlacementKey, Plan
@@ -23,6 +25,7 @@ def install(
     builder: SwitchBuilder,
     switch: str,
     of_egress: EgressForest,
+    detours: Sequence[Detour],
     classes: tuple[TrafficClass, ...],
     plan: Plan,
 ) -> Mapping[str, int]:
@@ -46,7 +49,7 @@ def install(
         weights = even
         for name in (traffic_class.name, default):
             planned = name and plan.weights.get(
-                PlacementKey(switch, of_egress.egress.members, name)
+                PlacementKey(switch, tuple(sorted(of_egress.members)), name)
             )
             if planned:
                 weights = dict(planned)
@@ -61,16 +64,9 @@ def install(
         spread = ingress_group_id(egress, index, IngressKind.PLANNED)
         builder.group(_spread(spread, weights, ports, egress))
         group = ingress_group_id(egress, index, IngressKind.FAILOVER)
-        builder.group(
-            Group(
-                group,
-                GroupType.FAST_FAILOVER,
-                tuple(
-                    Bucket(number, (ToGroup(child),), watch_group=child)
-                    for number, child in enumerate((spread, fallback))
-                ),
-            )
-        )
+        buckets = [Bucket(0, (ToGroup(child),), watch_group=child) for child in (spread, fallback)]
+        buckets += behind(builder, detours, None, 0)
+        builder.group(Group(group, GroupType.FAST_FAILOVER, in_order(buckets)))
         out[traffic_class.name] = group
     return out
 

@@ -10,8 +10,8 @@ any graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from controller.dataplane import labels
@@ -34,19 +34,19 @@ class Detour:
 
 
 def detours(
-    arcs: Sequence[Arc], trees: Sequence[Tree], here: int, dead_port: int | None, avoid: int | None
+    arcs: Sequence[Arc], trees: Sequence[Tree], here: int, dead: Collection[int], avoid: int
 ) -> tuple[Detour, ...]:
     """At most four detours at the switch of index ``here``, best first, one for each neighbour
     link.
 
-    ``arcs`` leave the switch; ``dead_port`` is the one not to use; ``avoid`` the index of the
-    switch behind it. Among equals, neighbours and trees are taken in turn, beginning behind the
-    dead port, so that detours of different ports spread.
+    ``arcs`` leave the switch; ``dead`` are the ports not to use; ``avoid`` the switches behind
+    them, as a set of bits by index. Among equals, neighbours and trees are taken in turn, beginning
+    behind the dead port, so that detours of different ports spread.
     """
-    start = next((i + 1 for i, arc in enumerate(arcs) if arc.tail.port == dead_port), 0)
+    start = next((i + 1 for i, arc in enumerate(arcs) if arc.tail.port in dead), 0)
     found = []
     for turn, arc in enumerate([*arcs[start:], *arcs[:start]]):
-        if arc.tail.port == dead_port:
+        if arc.tail.port in dead:
             continue
         best = min(
             (
@@ -62,27 +62,24 @@ def detours(
 
 
 def _ways(
-    arc: Arc, trees: Sequence[Tree], turn: int, here: int, avoid: int | None
+    arc: Arc, trees: Sequence[Tree], turn: int, here: int, avoid: int
 ) -> Iterator[tuple[Tree, tuple[bool, int]]]:
     for i in range(len(trees)):
         tree = trees[(turn + i) % len(trees)]
         path = tree.path.get(arc.head.switch)
         if path is not None and not path.switches >> here & 1:
-            through = avoid is not None and bool(path.switches >> avoid & 1)
-            yield tree, (through, path.hops)
+            yield tree, (bool(path.switches & avoid), path.hops)
 
 
-def protected(
-    builder: SwitchBuilder,
-    primaries: Sequence[Bucket],
-    backups: Sequence[Detour],
-    egress: int | None,
-    generation: int,
-) -> int:
-    """The FAST_FAILOVER group: ``primaries`` in order, then the detours, those of equal cost
-    sharing the packets between them. Packets of ``egress`` come in with ``generation``, below the
-    last; ``egress`` None is for packets that carry no label of the detours' egress yet."""
-    buckets = list(primaries)
+def behind(
+    builder: SwitchBuilder, backups: Sequence[Detour], egress: int | None, generation: int
+) -> list[Bucket]:
+    """FAST_FAILOVER buckets of the detours, in order; those of equal cost share the packets.
+
+    The packets have ``generation``, below the last, and a label of ``egress``; None where they have
+    none yet.
+    """
+    out = []
     for _, equal in groupby(backups, key=lambda detour: detour.cost):
         tier = tuple(
             Bucket(
@@ -94,15 +91,28 @@ def protected(
             for number, detour in enumerate(equal)
         )
         if len(tier) == 1:
-            buckets.append(Bucket(0, tier[0].actions, watch_port=tier[0].watch_port))
+            out.append(Bucket(0, tier[0].actions, watch_port=tier[0].watch_port))
         else:
             shared = builder.intern(GroupType.SELECT, tier)
-            buckets.append(Bucket(0, (ToGroup(shared),), watch_group=shared))
-    numbered = tuple(
-        Bucket(number, b.actions, watch_port=b.watch_port, watch_group=b.watch_group)
-        for number, b in enumerate(buckets)
-    )
-    return builder.intern(GroupType.FAST_FAILOVER, numbered)
+            out.append(Bucket(0, (ToGroup(shared),), watch_group=shared))
+    return out
+
+
+def in_order(buckets: Sequence[Bucket]) -> tuple[Bucket, ...]:
+    """Numbered, as bucket ids are unique within a group."""
+    return tuple(replace(bucket, id=number) for number, bucket in enumerate(buckets))
+
+
+def protected(
+    builder: SwitchBuilder,
+    primaries: Sequence[Bucket],
+    backups: Sequence[Detour],
+    egress: int | None,
+    generation: int,
+) -> int:
+    """The FAST_FAILOVER group of ``primaries`` and then the detours, see :func:`behind`."""
+    buckets = [*primaries, *behind(builder, backups, egress, generation)]
+    return builder.intern(GroupType.FAST_FAILOVER, in_order(buckets))
 
 
 def _actions(detour: Detour, egress: int | None, generation: int) -> tuple[Action, ...]:

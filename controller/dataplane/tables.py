@@ -7,16 +7,23 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
 
-from controller.openflow.model import Flow, FlowKey, Group, Meter
+from controller.openflow.model import Flow, FlowKey, Group, Meter, OpaqueFlow
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchTables:
-    """All that one switch holds and that Heald owns."""
+    """All that one switch holds and that Heald owns.
+
+    ``spoiled_*`` are entries under Heald's ids that are not as Heald writes them, so a foreign hand
+    was at them; desired tables have none. They are replaced or removed.
+    """
 
     flows: Mapping[FlowKey, Flow] = field(default_factory=dict)
     groups: Mapping[int, Group] = field(default_factory=dict)
     meters: Mapping[int, Meter] = field(default_factory=dict)
+    spoiled_flows: Mapping[FlowKey, OpaqueFlow] = field(default_factory=dict)
+    spoiled_groups: frozenset[int] = frozenset()
+    spoiled_meters: frozenset[int] = frozenset()
 
 
 Tables: TypeAlias = Mapping[str, SwitchTables]

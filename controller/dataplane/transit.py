@@ -12,7 +12,7 @@ plans can stand side by side.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from controller.dataplane import ids, labels
@@ -43,7 +43,9 @@ class Transit:
     forest: Forest
     generations: dict[str, dict[tuple[int, int], set[int]]] = field(default_factory=dict)
     _trees: dict[tuple[int, int], Tree] = field(default_factory=dict)
-    _detours: dict[tuple[str, int, int], tuple[Detour, ...]] = field(default_factory=dict)
+    _detours: dict[tuple[str, int, frozenset[int]], tuple[Detour, ...]] = field(
+        default_factory=dict
+    )
 
     @staticmethod
     def of(fabric: Fabric, forest: Forest, handed_over: Iterable[tuple[str, Label]]) -> Transit:
@@ -56,13 +58,17 @@ class Transit:
         transit._explore([*transit._ingress(), *handed_over])
         return transit
 
-    def _ingress(self) -> Iterable[tuple[str, Label]]:
+    def _ingress(self) -> Iterator[tuple[str, Label]]:
         sources = [name for name, nics in self.fabric.nics_on.items() if nics]
-        for tree in self._trees.values():
+        for of_egress in self.forest.by_id.values():
+            egress = of_egress.egress.id
             for source in sources:
-                arc = tree.next_arc.get(source)
-                if arc is not None:
-                    yield arc.head.switch, Label(0, tree.id, tree.egress)
+                for tree in of_egress.trees:
+                    arc = tree.next_arc.get(source)
+                    if arc is not None:
+                        yield arc.head.switch, Label(0, tree.id, egress)
+                for detour in self.ingress_detours(source, egress):
+                    yield detour.arc.head.switch, Label(1, detour.tree.id, egress)
 
     def _explore(self, seeds: Iterable[tuple[str, Label]]) -> None:
         pending = deque(seeds)
@@ -78,19 +84,33 @@ class Transit:
             seen.add(label.generation)
             pending.append((arc.head.switch, label))
             if label.generation < LAST_GENERATION:
-                for detour in self.detours(switch, label.egress, arc.tail.port):
+                for detour in self.detours(switch, label.egress, frozenset({arc.tail.port})):
                     moved = Label(label.generation + 1, detour.tree.id, label.egress)
                     pending.append((detour.arc.head.switch, moved))
 
-    def detours(self, switch: str, egress: int, port: int) -> tuple[Detour, ...]:
-        """Where ``switch`` sends packets of the egress whose next port is dead."""
-        key = switch, egress, port
+    def ingress_detours(self, switch: str, egress: int) -> tuple[Detour, ...]:
+        """For packets that enter at ``switch`` when no tree's first port lives."""
+        of_egress = self.forest.by_id[egress]
+        if switch in of_egress.members:
+            return ()
+        ports = {
+            tree.next_arc[switch].tail.port for tree in of_egress.trees if switch in tree.next_arc
+        }
+        return self.detours(switch, egress, frozenset(ports))
+
+    def detours(self, switch: str, egress: int, dead: frozenset[int]) -> tuple[Detour, ...]:
+        """Where ``switch`` sends packets of the egress whose next ports are dead."""
+        key = switch, egress, dead
         if key not in self._detours:
             index = self.fabric.switch_index
             arcs = self.fabric.arcs_from[switch]
-            behind = next(arc.head.switch for arc in arcs if arc.tail.port == port)
+            behind = {index[arc.head.switch] for arc in arcs if arc.tail.port in dead}
             self._detours[key] = detours(
-                arcs, self.forest.by_id[egress].trees, index[switch], port, index[behind]
+                arcs,
+                self.forest.by_id[egress].trees,
+                index[switch],
+                dead,
+                sum(1 << switch_index for switch_index in behind),
             )
         return self._detours[key]
 
@@ -106,7 +126,7 @@ class Transit:
                 )
         for (egress, tree), generations in self.generations.get(switch, {}).items():
             port = self._trees[egress, tree].next_arc[switch].tail.port
-            backups = self.detours(switch, egress, port)
+            backups = self.detours(switch, egress, frozenset({port}))
             if not backups:
                 builder.flow(
                     Table.TRANSIT,
