@@ -18,7 +18,7 @@ from controller.openflow.model import (
     ToGroup,
     WriteMetadata,
 )
-from controller.openflow.oxm import Unsayable, padded
+from controller.openflow.oxm import InexpressibleError, padded
 from controller.openflow.wire import DecodeError
 
 _OUTPUT, _SET_QUEUE, _GROUP, _SET_FIELD, _COPY_FIELD, _METER = 0, 21, 22, 25, 28, 29
@@ -109,7 +109,7 @@ def _encode_instruction(instruction: Instruction) -> bytes:
 
 
 def decode_actions(buffer: bytes, at: int, end: int) -> tuple[Action, ...]:
-    """The actions that fill ``at`` to ``end``. Raises Unsayable or DecodeError."""
+    """The actions that fill ``at`` to ``end``. Raises InexpressibleError or DecodeError."""
     actions = []
     while at < end:
         kind, after = _extent(buffer, at, end, "action")
@@ -133,11 +133,11 @@ def _decode_action(buffer: bytes, at: int, after: int, kind: int) -> Action:
     if kind == _SET_FIELD:
         entry, _ = oxm.decode_field(buffer, at + _TLV.size, after)
         if entry is None:
-            raise Unsayable
+            raise InexpressibleError
         return SetField(entry.field, entry.value, entry.mask)
     if kind == _COPY_FIELD:
         return _decode_copy(buffer, at, after)
-    raise Unsayable
+    raise InexpressibleError
 
 
 def _decode_copy(buffer: bytes, at: int, after: int) -> CopyField:
@@ -147,12 +147,15 @@ def _decode_copy(buffer: bytes, at: int, after: int) -> CopyField:
     source, _, _ = oxm.decode_header(buffer, at + _COPY_ACTION.size, after)
     target, _, _ = oxm.decode_header(buffer, at + _COPY_ACTION.size + 4, after)
     if source is None or target is None:
-        raise Unsayable
+        raise InexpressibleError
     return CopyField(source, target, bits, source_offset, target_offset)
 
 
 def decode_instructions(buffer: bytes, at: int, end: int) -> tuple[Instruction, ...]:
-    """The instructions that fill ``at`` to ``end``, sorted. Raises Unsayable or DecodeError."""
+    """The instructions that fill ``at`` to ``end``, sorted.
+
+    Raises InexpressibleError or DecodeError.
+    """
     found: dict[int, Instruction] = {}
     while at < end:
         kind, after = _extent(buffer, at, end, "instruction")
@@ -171,7 +174,7 @@ def decode_instructions(buffer: bytes, at: int, end: int) -> tuple[Instruction, 
             _exactly(length, _GOTO.size, "goto-table", at)
             found[kind] = GotoTable(buffer[at + _TLV.size])
         else:
-            raise Unsayable
+            raise InexpressibleError
         at = after
     return tuple(sorted(found.values(), key=lambda i: _RANK[type(i)]))
 

@@ -9,7 +9,7 @@ from struct import Struct
 from controller.openflow.descriptions import flow_descs, group_descs, meter_descs
 from controller.openflow.errors import error_name
 from controller.openflow.model import Field
-from controller.openflow.oxm import Unsayable, decode_field, match_extent
+from controller.openflow.oxm import InexpressibleError, decode_field, match_extent
 from controller.openflow.statistics import group_stats, port_stats, queue_stats
 from controller.openflow.wire import (
     HEADER_BYTES,
@@ -205,7 +205,7 @@ def packet_in(message: bytes) -> PacketIn:
     while at < fields_end:
         try:
             entry, at = decode_field(message, at, fields_end)
-        except Unsayable:
+        except InexpressibleError:
             at += 4 + message[at + 3]
             continue
         if entry is not None and entry.field is Field.IN_PORT:

@@ -33,7 +33,13 @@ from controller.openflow.model import (
     Port,
 )
 from controller.openflow.ownership import owns_flow, owns_group, owns_meter
-from controller.openflow.oxm import Unsayable, decode_match, encode_match, match_extent, padded
+from controller.openflow.oxm import (
+    InexpressibleError,
+    decode_match,
+    encode_match,
+    match_extent,
+    padded,
+)
 from controller.openflow.wire import (
     MULTIPART_BODY,
     DecodeError,
@@ -99,7 +105,7 @@ def _flow(
                 instructions = decode_instructions(message, instructions_at, end)
                 seen[code] = instructions
             return Flow(table, priority, match, instructions, cookie)
-    except Unsayable:
+    except InexpressibleError:
         pass
     return OpaqueFlow(table, priority, key, cookie, message[at:end])
 
@@ -119,7 +125,7 @@ def _group(message: bytes, at: int, end: int) -> Group | OpaqueGroup:
     if owns_group(group_id):
         try:
             return _own_group(message, kind, group_id, buckets_at, properties_at, end)
-        except Unsayable:
+        except InexpressibleError:
             pass
     return OpaqueGroup(group_id, message[at:end])
 
@@ -128,7 +134,7 @@ def _own_group(
     message: bytes, kind: int, group_id: int, buckets_at: int, properties_at: int, end: int
 ) -> Group:
     if kind > GroupType.FAST_FAILOVER:
-        raise Unsayable
+        raise InexpressibleError
     group_type = GroupType(kind)
     buckets = []
     at = buckets_at
@@ -138,7 +144,7 @@ def _own_group(
     for _ in _properties(message, properties_at, end):
         pass
     if message[properties_at:end] != (DP_HASH if group_type is GroupType.SELECT else b""):
-        raise Unsayable
+        raise InexpressibleError
     return Group(group_id, group_type, tuple(buckets))
 
 
@@ -157,7 +163,7 @@ def _bucket(message: bytes, at: int, end: int, group_type: GroupType) -> tuple[B
     for kind, value_at, value_end in _properties(message, properties_at, after):
         field = {WEIGHT: _SHORT, WATCH_PORT: _WORD, WATCH_GROUP: _WORD}.get(kind)
         if field is None or kind in values:
-            raise Unsayable
+            raise InexpressibleError
         if value_end - value_at < field.size:
             raise DecodeError(f"bucket property cut off at offset {value_at}")
         (values[kind],) = field.unpack_from(message, value_at)

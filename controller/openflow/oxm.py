@@ -19,7 +19,7 @@ _HEADERS = {f: f.value[0] << 16 | f.value[1] << 9 | f.bytes for f in Field}
 _FIELDS = {f.value[:2]: f for f in Field}
 
 
-class Unsayable(Exception):
+class InexpressibleError(Exception):
     """Well-formed, but the model has no words for it (never leaves this package)."""
 
 
@@ -78,7 +78,7 @@ def decode_header(buffer: bytes, at: int, end: int) -> tuple[Field | None, bool,
 def decode_field(buffer: bytes, at: int, end: int) -> tuple[MatchField | None, int]:
     """(field, offset after it); None for one that says nothing.
 
-    Raises Unsayable for an unknown field, DecodeError where it does not end before ``end``.
+    Raises InexpressibleError for an unknown field, DecodeError for one that overflows ``end``.
     """
     field, has_mask, length = decode_header(buffer, at, end)
     value_at = at + _HEADER.size
@@ -89,14 +89,14 @@ def decode_field(buffer: bytes, at: int, end: int) -> tuple[MatchField | None, i
         # A switch spells out "is an Ethernet frame" where no Ethernet field implies it.
         if buffer[at:after] == _ETHERNET:
             return None, after
-        raise Unsayable
+        raise InexpressibleError
     size = field.bytes
     if length != (2 * size if has_mask else size):
         raise DecodeError(f"{field.name} with length {length} at offset {at}")
     value = int.from_bytes(buffer[value_at : value_at + size], "big")
     mask = int.from_bytes(buffer[value_at + size : after], "big") if has_mask else field.all_ones
     if value > field.all_ones or mask > field.all_ones:
-        raise Unsayable
+        raise InexpressibleError
     if not mask:
         return None, after
     return MatchField(field, value & mask, None if mask == field.all_ones else mask), after
@@ -118,7 +118,7 @@ def match_extent(buffer: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def decode_match(buffer: bytes, at: int, end: int) -> tuple[Match, int]:
-    """(match, offset after its padding). Raises Unsayable or DecodeError."""
+    """(match, offset after its padding). Raises InexpressibleError or DecodeError."""
     fields_end, after = match_extent(buffer, at, end)
     found: dict[Field, MatchField] = {}
     at += _MATCH.size
@@ -126,7 +126,7 @@ def decode_match(buffer: bytes, at: int, end: int) -> tuple[Match, int]:
         entry, at = decode_field(buffer, at, fields_end)
         if entry is not None:
             if entry.field in found or entry.field.value[0] != OPENFLOW_BASIC:
-                raise Unsayable
+                raise InexpressibleError
             found[entry.field] = entry
     return Match(tuple(sorted(found.values(), key=_order))), after
 
