@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from ipaddress import ip_address
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from controller.lab import rundir
 from controller.lab.errors import LabError
 from controller.lab.handle import Lab
 from controller.lab.traffic import PathWatch, UdpFlow, tcp_throughput
-from mininet_tests.conftest import StartLab
+from controller.lab.wiring import scaled
+
+StartLab = Callable[..., Lab]
 
 LINK_BPS = 50e6
 NIC_BPS = 100e6
@@ -26,7 +29,7 @@ def small_fabric() -> Fabric:
     """Two switches with one link, three hosts; the third host has two NICs."""
 
     def nic(host: str, name: str, number: int, port: PortRef) -> Nic:
-        addresses = (ip_address(f"10.0.0.{number}"), ip_address(f"fd00::{number}"))
+        addresses = (IPv4Address(f"10.0.0.{number}"), IPv6Address(f"fd00::{number}"))
         return Nic(host, name, 0x020000000000 + number, addresses, (port,), NIC_BPS)
 
     left, right = "left", LONG_SWITCH
@@ -45,8 +48,8 @@ def small_fabric() -> Fabric:
         (Link("cable", PortRef(left, 60000), PortRef(right, 1), LINK_BPS, 1e-6),),
         (TrafficClass("default", None, 0), TrafficClass("storage", 26, 3)),
         0x0A00000000FE,
-        ip_address("10.255.255.254"),
-        ip_address("fd00:ffff::1"),
+        IPv4Address("10.255.255.254"),
+        IPv6Address("fd00:ffff::1"),
     )
 
 
@@ -156,9 +159,7 @@ def test_a_probe_counts_each_packet_and_each_source_port(lab: Lab) -> None:
     assert flow.lost == flow.received.missing == 0
     assert flow.received.source_ports == {20000 + i: 2 for i in range(4096)}
     assert set(paths.packets) == set(flow.received.source_ports)
-    assert {tuple(seen.items()) for seen in paths.packets.values()} == {
-        ((("left", 60000), 2), ((LONG_SWITCH, 3), 2)),
-    } or all(dict(seen) == {ports[0]: 2, ports[1]: 2} for seen in paths.packets.values())
+    assert all(seen == {ports[0]: 2, ports[1]: 2} for seen in paths.packets.values())
 
 
 def test_a_cut_shows_as_a_gap(lab: Lab) -> None:
@@ -206,8 +207,6 @@ def test_a_lab_goes_with_the_process_that_holds_it(start_lab: StartLab) -> None:
 
 
 def test_a_fabric_too_fast_for_a_lab_is_refused_with_the_scale(start_lab: StartLab) -> None:
-    from controller.lab.wiring import scaled
-
     with pytest.raises(LabError, match=r"--scale 1e-0\d"):
         start_lab(scaled(small_fabric(), 4000.0))
 
@@ -221,15 +220,15 @@ def _queue_packets(lab: Lab, queue: int) -> int:
     return int(stats.split("pkts=")[1].split(",")[0])
 
 
-def _wait(read: object, wanted: str, timeout_s: float = 5.0) -> str:
+def _wait(read: Callable[[], str], wanted: str, timeout_s: float = 5.0) -> str:
     deadline = time.monotonic() + timeout_s
-    while wanted not in (text := read()) and time.monotonic() < deadline:  # type: ignore[operator]
+    while wanted not in (text := read()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return str(text)
+    return text
 
 
 def _namespace(pid: int) -> str:
-    return os.readlink(f"/proc/{pid}/ns/net")
+    return str(Path(f"/proc/{pid}/ns/net").readlink())
 
 
 def _all_namespaces() -> set[str]:
@@ -237,7 +236,7 @@ def _all_namespaces() -> set[str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                found.add(os.readlink(entry / "ns" / "net"))
+                found.add(str((entry / "ns" / "net").readlink()))
             except OSError:
                 continue
     return found

@@ -25,9 +25,7 @@ def dscp_filter(queues: Sequence[Queue]) -> str:
     default = (_RET, 0, 0, class_id(queues[0].queue))
     ipv6 = [(_LDH_ABS, 0, 0, _IPV6_CLASS), (_RSH, 0, 0, 6), (_AND, 0, 0, 0x3F)]
     ipv4 = [(_LDB_ABS, 0, 0, _IPV4_TOS), (_RSH, 0, 0, 2), (_JA, 0, 0, len(ipv6))]
-    compare = [
-        step for dscp, cls in table for step in ((_JEQ, 0, 1, dscp), (_RET, 0, 0, cls))
-    ]
+    compare = [step for dscp, cls in table for step in ((_JEQ, 0, 1, dscp), (_RET, 0, 0, cls))]
     dispatch = [
         (_LDH_ABS, 0, 0, _ETHERTYPE),
         (_JEQ, 2, 0, 0x0800),

@@ -3,8 +3,9 @@
     with Lab.start(fabric) as lab:
         lab.exec("h1", ["ping", "-c1", "10.0.0.2"])
 
-The lab lives in a process of its own (`controller.lab.process`) and ends with this one, however this one
-ends. Several labs run side by side: each has its own namespaces, Open vSwitch and run directory.
+The lab lives in a process of its own (`controller.lab.process`) and ends with this one, however
+this one ends. Several labs run side by side: each has its own namespaces, Open vSwitch and run
+directory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import IO, Any
 
 from controller.fabric.load import load
 from controller.fabric.model import Fabric
-from controller.lab import ovs, requirements, rundir
+from controller.lab import inside, ovs, requirements, rundir
 from controller.lab.description import Description, read_description, write_wiring
 from controller.lab.errors import LabError
 from controller.lab.scale import scaled_topology
@@ -33,7 +34,6 @@ from controller.lab.wiring import HostNic, scaled, wire
 DEFAULT_CONTROLLER = "tcp:127.0.0.1:6653"
 _START_S = 120.0
 _STOP_S = 20.0
-_CODE_ROOT = Path(__file__).resolve().parents[2]
 
 Progress = Callable[[str], None]
 
@@ -85,10 +85,10 @@ class Lab:
 
         Args:
             topology: a fabric, or its YAML file.
-            scale: factor on every capacity; above 1 Gbit/s a lab refuses. A scaled copy of the file is
-                written to the run directory.
-            controller: OpenFlow target of every bridge, seen from inside the lab's namespace. Set once:
-                a bridge that gets its first controller later forgets its flows.
+            scale: factor on every capacity; above 1 Gbit/s a lab refuses. A scaled copy of the
+                file is written to the run directory.
+            controller: OpenFlow target of every bridge, seen from inside the lab's namespace. Set
+                once: a bridge that gets its first controller later forgets its flows.
             progress: called with a few words at each step.
             foreground: leave the terminal to the lab process, for `prompt`.
 
@@ -116,7 +116,7 @@ class Lab:
                 stdout=None if foreground else subprocess.DEVNULL,
                 start_new_session=not foreground,
                 pass_fds=(theirs.fileno(), lock),
-                env=_environment(),
+                env=inside.environment(),
             )
         finally:
             theirs.close()
@@ -180,35 +180,29 @@ class Lab:
 
     def popen(self, host: str, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         """Start a program in a host's namespace; it ends with the lab at the latest."""
-        pids = self.description.host_pids
-        if host not in pids:
-            raise LabError(f"There is no host {host} in the lab; it has {', '.join(pids)}")
-        return _popen_beside(pids[host], self._environment(), argv, options)
+        return inside.popen(self._host_pid(host), self.run_dir, argv, options)
 
     def exec(
         self, host: str, argv: Sequence[str], *, timeout: float = 60.0, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run a program in a host's namespace to its end, with text output."""
-        pipe = subprocess.PIPE
-        return _finish(
-            self.popen(host, argv, stdout=pipe, stderr=pipe, text=True), host, timeout, check
-        )
+        return inside.run(self._host_pid(host), self.run_dir, argv, timeout=timeout, check=check)
 
     def popen_in_namespace(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         """Start a program, such as the controller, among the switches of the lab."""
-        return _popen_beside(self.pid, self._environment(), argv, options)
+        return inside.popen(self.pid, self.run_dir, argv, options)
 
     def exec_in_namespace(
         self, argv: Sequence[str], *, timeout: float = 60.0, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run a program among the switches to its end, with text output."""
-        pipe = subprocess.PIPE
-        return _finish(
-            self.popen_in_namespace(argv, stdout=pipe, stderr=pipe, text=True),
-            "the lab",
-            timeout,
-            check,
-        )
+        return inside.run(self.pid, self.run_dir, argv, timeout=timeout, check=check)
+
+    def _host_pid(self, host: str) -> int:
+        pids = self.description.host_pids
+        if host not in pids:
+            raise LabError(f"There is no host {host} in the lab; it has {', '.join(pids)}")
+        return pids[host]
 
     # Switches
 
@@ -300,17 +294,7 @@ class Lab:
 
     def _set_interfaces(self, interfaces: Sequence[str], state: str) -> None:
         script = "".join(f"link set dev {interface} {state}\n" for interface in interfaces)
-        process = self.popen_in_namespace(
-            ["ip", "-batch", "-"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        _finish(process, "the lab", 30.0, True, script)
-
-    def _environment(self) -> dict[str, str]:
-        return _environment() | ovs.environment(self.run_dir) | {rundir.MARKER: str(self.run_dir)}
+        inside.run(self.pid, self.run_dir, ["ip", "-batch", "-"], script=script)
 
 
 def _scaled(topology: Fabric | Path, scale: float) -> tuple[Fabric, str | None]:
@@ -326,37 +310,6 @@ def _scaled(topology: Fabric | Path, scale: float) -> tuple[Fabric, str | None]:
         return fabric, None
     text = scaled_topology(raw.decode(), scale)
     return load(text.encode(), str(topology)), text
-
-
-def _environment() -> dict[str, str]:
-    """Ours, with Heald's own code importable from any directory."""
-    path = os.pathsep.join(filter(None, [str(_CODE_ROOT), os.environ.get("PYTHONPATH")]))
-    return os.environ | {"PYTHONPATH": path, "PATH": requirements.search_path()}
-
-
-def _popen_beside(
-    pid: int, environment: dict[str, str], argv: Sequence[str], options: dict[str, Any]
-) -> subprocess.Popen[Any]:
-    options.setdefault("stdin", subprocess.DEVNULL)
-    # Not in our group: a Ctrl-C at the terminal is for the prompt.
-    options.setdefault("start_new_session", True)
-    options["env"] = environment | options.get("env", {})
-    return subprocess.Popen(["mnexec", "-a", str(pid), *argv], **options)
-
-
-def _finish(
-    process: subprocess.Popen[Any], where: str, timeout: float, check: bool, script: str | None = None
-) -> subprocess.CompletedProcess[str]:
-    try:
-        out, err = process.communicate(script, timeout=timeout)
-    except BaseException:
-        process.kill()
-        process.communicate()
-        raise
-    argv = [str(a) for a in process.args[3:]]
-    if check and process.returncode != 0:
-        raise LabError(f"In {where}, {' '.join(argv)} failed: {err.strip() or out.strip()}")
-    return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
 def _entries(dump: str) -> list[str]:

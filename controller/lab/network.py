@@ -165,7 +165,7 @@ def _interfaces_batch(wiring: Wiring, net: FabricNet) -> str:
 
 
 def _host_script(nics: list[HostNic]) -> str:
-    """Shell commands that configure one host: addresses, offloads, rates; no gateway, no neighbours.
+    """Shell commands that configure one host; it gets neither a gateway nor neighbours.
 
     A userspace switch sees packets before the kernel would fill in checksums, hence ``tx off``;
     without ``gso off`` 64 KB would leave as one burst.
@@ -195,7 +195,9 @@ def _source_routes(nic: HostNic, table: int) -> list[str]:
         family = "-6" if ":" in address else "-4"
         plain = address.split("/")[0]
         lines += [f"ip {family} rule add from {plain} lookup {table}"]
-        lines += [f"ip {family} route replace {_network(address)} dev {nic.interface} table {table}"]
+        lines += [
+            f"ip {family} route replace {_network(address)} dev {nic.interface} table {table}"
+        ]
     return lines
 
 

@@ -1,7 +1,7 @@
-"""Traffic from inside hosts: ``python -m controller.lab.probe send|receive|watch|tcp-send|tcp-receive``.
+"""Traffic from inside hosts: ``python -m controller.lab.probe COMMAND``, see ``--help``.
 
-Each command prints one line of JSON on standard output when it ends. Receivers write ``listening`` to
-standard error once they are, and end on TERM or as their options say.
+Each command prints one line of JSON on standard output when it ends. Receivers write ``listening``
+to standard error once they are, and end on TERM or as their options say.
 `controller.lab.traffic` runs them in a lab.
 """
 
@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     receive.add_argument("--idle", dest="idle_s", type=float, help="end after a silence of seconds")
     receive.add_argument("--duration", dest="duration_s", type=float)
 
-    watch = commands.add_parser("watch", help="which interfaces send the packets of each source port")
+    watch = commands.add_parser(
+        "watch", help="which interfaces send the packets of each source port"
+    )
     watch.set_defaults(run=probe_watch.watch)
     watch.add_argument("--port", type=int, required=True, help="UDP destination port")
     watch.add_argument("--duration", dest="duration_s", type=float)
@@ -61,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     tcp_send.add_argument("--port", type=int, required=True)
     tcp_send.add_argument("--duration", dest="duration_s", type=float, required=True)
 
-    tcp_receive = commands.add_parser("tcp-receive", help="accept one connection and count its bytes")
+    tcp_receive = commands.add_parser(
+        "tcp-receive", help="accept one connection and count its bytes"
+    )
     tcp_receive.set_defaults(run=probe_tcp.receive)
     tcp_receive.add_argument("--port", type=int, required=True)
     return parser

@@ -29,8 +29,8 @@ class ReceiveReport:
 
     Attributes:
         received: distinct packets; ``duplicates`` come on top.
-        missing: holes below the highest sequence number. What was lost at the very end is not in it:
-            compare ``received`` with the sender's ``sent``.
+        missing: holes below the highest sequence number. What was lost at the very end is not in
+            it: compare ``received`` with the sender's ``sent``.
         reordered: packets that came after one with a higher number.
         max_gap_ms: the longest time between two arrivals, and where it began.
         max_hole: the longest run of numbers that never came.

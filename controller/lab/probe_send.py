@@ -19,7 +19,7 @@ _LONGEST_SLEEP_S = 0.05
 _FINEST_TICK_S = 0.0002
 _MOST_SOCKETS = 256
 _MOST_BEHIND_S = 0.1
-"""A sender that the machine stopped for longer goes on at its rate; it does not send all at once."""
+"""A sender that was stopped for longer goes on at its rate; it does not send all at once."""
 
 
 @dataclass(frozen=True, slots=True)

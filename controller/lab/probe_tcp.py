@@ -33,9 +33,7 @@ def send(to: str, port: int, duration_s: float) -> TcpReport:
 
 def receive(port: int) -> TcpReport:
     received = 0
-    with socket.create_server(
-        ("::", port), family=socket.AF_INET6, dualstack_ipv6=True
-    ) as server:
+    with socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True) as server:
         print("listening", file=sys.stderr, flush=True)
         tcp, _ = server.accept()
         with tcp:

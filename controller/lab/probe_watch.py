@@ -64,9 +64,7 @@ def _tap(name: str, port: int) -> socket.socket:
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     tap.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
     program = _filter(port)
-    code = ctypes.create_string_buffer(
-        b"".join(struct.pack("@HBBI", *step) for step in program)
-    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("@HBBI", *step) for step in program))
     tap.setsockopt(
         socket.SOL_SOCKET,
         _SO_ATTACH_FILTER,

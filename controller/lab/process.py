@@ -1,9 +1,9 @@
 """``python -m controller.lab.process RUN_DIR --control FD --lock FD``: the process that is a lab.
 
-It builds what ``RUN_DIR/wiring.json`` says in a network namespace of its own, writes ``lab.json``, and
-holds it until the control socket closes, or TERM or INT come. One JSON object a line on the socket:
-``{"progress": text}``, then ``{"ready": true}`` or ``{"error": text}``; ``prompt`` from the other side
-runs Mininet's prompt on standard input, and ends the lab with it.
+It builds what ``RUN_DIR/wiring.json`` says in a network namespace of its own, writes ``lab.json``,
+and holds it until the control socket closes, or TERM or INT come. One JSON object a line on the
+socket: ``{"progress": text}``, then ``{"ready": true}`` or ``{"error": text}``; ``prompt`` from the
+other side runs Mininet's prompt on standard input, and ends the lab with it.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def processes(run_dir: Path) -> Iterator[int]:
 
 
 def remove(run_dir: Path, timeout_s: float = 10.0) -> None:
-    """Kill every process of this lab, then delete the directory. Only for a lab that is dead or ours.
+    """Kill every process of a lab that is dead or ours, then delete its directory.
 
     Raises:
         LabError: a process did not die within ``timeout_s``.

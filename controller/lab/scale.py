@@ -8,7 +8,7 @@ from controller.fabric.quantities import rate_bps
 
 
 def scaled_topology(text: str, factor: float) -> str:
-    """The same YAML, every other character kept, with each ``capacity`` multiplied by ``factor``."""
+    """The same text with each ``capacity`` multiplied by ``factor``, all else kept."""
     values: dict[int, tuple[int, str]] = {}
     _collect(yaml.compose(text, Loader=yaml.CSafeLoader), values)
     for start in sorted(values, reverse=True):
@@ -22,7 +22,7 @@ def scaled_topology(text: str, factor: float) -> str:
 
 
 def _collect(node: yaml.Node | None, values: dict[int, tuple[int, str]]) -> None:
-    """Places of all values of ``capacity``: start to (end, text). Aliases are the anchor's place."""
+    """Places of all values of ``capacity``, start to (end, text); an alias is at its anchor."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == "capacity" and isinstance(value, yaml.ScalarNode):

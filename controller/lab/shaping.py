@@ -14,8 +14,9 @@ _BURST_S = 0.010
 """Tokens saved up while idle: bridges the pauses of a loaded machine without bending the rate."""
 _MIN_BURST_BYTES = 15_000
 _QUEUE_PACKETS = 16
-"""Open vSwitch sends on one socket for all ports, whose buffer holds about 90 full packets. More in the
-queues of all busy ports together, and packets are lost at the socket, whatever their port and class."""
+"""Open vSwitch sends on one socket for all ports, whose buffer holds about 90 full packets. More in
+the queues of all busy ports together, and packets are lost at the socket, whatever their port and
+class."""
 _HOST_BURST_S = 0.001
 _HOST_QUEUE_PACKETS = 100
 
@@ -25,9 +26,10 @@ def burst_bytes(capacity_bps: float) -> int:
 
 
 def qos_commands(port: SwitchPort, queues: Sequence[Queue], tag: str) -> list[str]:
-    """Arguments of ovs-vsctl that give one port an HTB: equal guarantees, each may take the whole link.
+    """Arguments of ovs-vsctl that give one port an HTB with its queues.
 
-    ``tag`` makes the row names unique in the transaction.
+    Queues have equal guarantees, and each may take the whole link. ``tag`` makes the row names
+    unique in the transaction.
     """
     rate = int(port.capacity_bps)
     burst = burst_bytes(port.capacity_bps) * 8
@@ -43,7 +45,7 @@ def qos_commands(port: SwitchPort, queues: Sequence[Queue], tag: str) -> list[st
 
 
 def queue_batch(ports: Sequence[SwitchPort], queues: Sequence[Queue]) -> str:
-    """Input of ``tc -batch`` for ports that Open vSwitch has shaped: short queues, DSCP to class."""
+    """Input of ``tc -batch`` for ports shaped by Open vSwitch: short queues, DSCP to class."""
     lines = []
     for port in ports:
         dev, rate = port.interface, int(port.capacity_bps)
@@ -53,7 +55,9 @@ def queue_batch(ports: Sequence[SwitchPort], queues: Sequence[Queue]) -> str:
             f"burst {burst_bytes(rate)}b cburst {burst_bytes(rate)}b quantum 3028"
         )
         for q in queues:
-            lines.append(f"qdisc add dev {dev} parent 1:{q.queue + 1:x} pfifo limit {_QUEUE_PACKETS}")
+            lines.append(
+                f"qdisc add dev {dev} parent 1:{q.queue + 1:x} pfifo limit {_QUEUE_PACKETS}"
+            )
         if len(queues) > 1:
             lines.append(
                 f"filter add dev {dev} parent 1: protocol all prio 1 "

@@ -20,7 +20,7 @@ _END_S = 20.0
 
 
 class Program:
-    """A running probe; `report` ends it (with TERM, unless it ends by itself) and reads its numbers."""
+    """A running probe; `report` ends it and reads its numbers."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -50,10 +50,10 @@ class Program:
 class UdpFlow:
     """UDP at a constant rate from one host to another, running from `start` to `stop`.
 
-        with UdpFlow(lab, "h1", "h5", rate_pps=1000) as flow:
-            lab.link_down("leaf1", "spine1")
-            ...
-        print(flow.sent, flow.received.received, flow.received.max_gap_ms)
+    with UdpFlow(lab, "h1", "h5", rate_pps=1000) as flow:
+        lab.link_down("leaf1", "spine1")
+        ...
+    print(flow.sent, flow.received.received, flow.received.max_gap_ms)
     """
 
     received: ReceiveReport

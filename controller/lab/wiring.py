@@ -1,7 +1,7 @@
 """From a fabric to the bridges, cables and NICs that a lab makes of it. Pure: nothing is started.
 
-Names are at most 15 characters (the kernel's limit) and unique in the lab's namespace. Hosts need no
-configuration of the network: all addresses are on one link, and the fabric answers ARP and ND.
+Names are at most 15 characters (the kernel's limit) and unique in the lab's namespace. Hosts need
+no configuration of the network: all addresses are on one link, and the fabric answers ARP and ND.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ MAX_CAPACITY_BPS = 1e9
 MIN_CAPACITY_BPS = 1e5
 
 _INTERFACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")
+_LONGEST_PREFIX = {4: 8, 6: 32}
+"""On-link prefixes are not longer than this, so that hosts can be added to a running fabric."""
 _RESERVED = frozenset({"lo", "all", "default", "ovs-netdev", "ovs-system"})
 
 
@@ -202,7 +204,7 @@ def _attachment_problems(fabric: Fabric) -> Iterable[str]:
 
 
 def _on_link_prefixes(fabric: Fabric) -> dict[int, IPv4Network | IPv6Network]:
-    """For each IP version the smallest prefix that holds all hosts and the gateway."""
+    """For each IP version one prefix that holds all hosts, those to come, and the gateway."""
     gateways: tuple[IpAddress, ...] = (fabric.gateway_ipv4, fabric.gateway_ipv6)
     return {
         gateway.version: _covering(
@@ -217,7 +219,8 @@ def _of_version(nic: Nic, version: int) -> Iterable[IpAddress]:
 
 
 def _covering(addresses: list[IpAddress]) -> IPv4Network | IPv6Network:
-    net = ip_network(min(addresses, key=int))
+    lowest = min(addresses, key=int)
+    net = ip_network((int(lowest), _LONGEST_PREFIX[lowest.version]), strict=False)
     # The first and last address of a prefix are the network's and the broadcast address in IPv4.
     while net.prefixlen > 0 and not all(
         a in net and a not in (net.network_address, net.broadcast_address) for a in addresses
