@@ -158,7 +158,7 @@ class IntentBook:
         """
 
         async def change() -> None:
-            now_s = self._clock()
+            now_s = self._now_s()
             writes: list[Write] = []
             after: list[Intent] = []
             for name, status in statuses.items():
@@ -224,7 +224,7 @@ class IntentBook:
             if receipt is not None and (earlier := await self._receipts.answer(receipt)):
                 answer = pb.ApplyResponse.FromString(earlier[0])
                 return Changed(tuple(map(intent_from_message, answer.intents)), earlier[1])
-            after = edit(self._clock())
+            after = edit(self._now_s())
             if validate_only:
                 return Changed(tuple(after), self._revision)
             writes: list[Write] = [
@@ -252,6 +252,10 @@ class IntentBook:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
+
+    def _now_s(self) -> float:
+        """To the microsecond, as stored, so that a restart finds the very same intents."""
+        return round(self._clock() * 1e6) / 1e6
 
     def _put(self, intent: Intent) -> Put:
         return Put(self._prefix + intent.name, intent_to_message(intent).SerializeToString())
