@@ -136,9 +136,8 @@ class _Rounding:
             for path in np.flatnonzero(crossing).tolist():
                 k = owner[path]
                 self._put(path, -1)
-                rest = float(self.level.max())
                 for other in range(int(self.starts[k]), int(self.ends[k])):
-                    peak = max(rest, self._peak(other))
+                    peak = self._peak(other)
                     if other != path and (best is None or peak < best[0]):
                         best = (peak, path, other)
                 self._put(path, 1)

@@ -139,6 +139,7 @@ class _Problem:
         self.matters = (heaviest > 1e-7 / len(starts)) & (paths.hops > 0)
         usable = self.matters & ((weight < 1e6) | (self.plain > 1e-6))
         self.columns = np.flatnonzero(usable)
+        self.left_out = np.flatnonzero(self.matters & ~usable)
         self.position = np.full(len(paths), -1, np.int64)
         self.position[self.columns] = np.arange(len(self.columns))
         self.coefficients = self._coefficients()
@@ -233,7 +234,32 @@ class _Problem:
         price = np.zeros(self.arc_count)
         for (arc, _, _), y in zip(self.coefficients, dual[head:], strict=True):
             price[arc] = max(0.0, -y) if arc not in level else 0.0
+        self._price_left_out(price)
         return Found(self._repaired(x[:count]), price, solver, seconds)
+
+    def _price_left_out(self, price: Floats) -> None:
+        """Make the thin paths that the program leaves out no cheaper than those it has.
+
+        Their arcs are so thin that this costs the bound a millionth; without a price they would
+        make it 0.
+        """
+        if not len(self.left_out):
+            return
+        cost = np.divide(
+            price,
+            self.network.capacity_bps,
+            out=np.zeros(self.arc_count),
+            where=self.network.capacity_bps > 0,
+        )
+        length = np.append(cost, 0.0)[self.paths.arcs].sum(1)
+        cheapest = np.full(int(self.paths.demand.max()) + 1, np.inf)
+        np.minimum.at(cheapest, self.paths.demand[self.columns], length[self.columns])
+        capacity = np.append(self.network.capacity_bps, np.inf)
+        thin = np.take_along_axis(self.paths.arcs, capacity[self.paths.arcs].argmin(1)[:, None], 1)[
+            :, 0
+        ]
+        out = self.left_out
+        np.maximum.at(price, thin[out], cheapest[self.paths.demand[out]] * capacity[thin[out]])
 
     def _spread(self, level: dict[int, float], worst: float) -> Found | None:
         """Within the reached utilisations, the widest spread of each demand over shortest paths."""

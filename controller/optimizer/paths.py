@@ -10,6 +10,7 @@ import numpy.typing as npt
 from controller.optimizer.problem import Demand, Floats, Forest, Ints, Network
 
 Indices = npt.NDArray[np.int64]
+THIN = 1 / 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,17 +97,22 @@ def trace(network: Network, forest: Forest, demand: Demand) -> Paths:
 def spread(paths: Paths, by_capacity: bool) -> Floats:
     """Share of each path when each demand uses all its shortest distinct paths, ``shares[P]``.
 
-    In proportion to the paths' bottleneck capacity, or in equal parts.
+    In equal parts, or in proportion to the paths' bottleneck capacity; then paths with less than
+    ``THIN`` of the demand's best do not count, however short.
     """
     if not len(paths):
         return np.zeros(0)
     starts = paths.starts
     sizes = np.diff(np.append(starts, len(paths)))
-    shortest = np.repeat(np.minimum.reduceat(paths.hops, starts), sizes)
     weight = 1.0 / paths.twins
+    hops = paths.hops
     if by_capacity:
-        weight = weight * np.where(np.isfinite(paths.bottleneck_bps), paths.bottleneck_bps, 1.0)
-    weight = np.where(paths.hops == shortest, weight, 0.0)
+        capacity = np.where(np.isfinite(paths.bottleneck_bps), paths.bottleneck_bps, 1.0)
+        best = np.repeat(np.maximum.reduceat(capacity, starts), sizes)
+        weight = weight * capacity / best
+        hops = np.where(capacity < THIN * best, np.iinfo(hops.dtype).max, hops)
+    shortest = np.repeat(np.minimum.reduceat(hops, starts), sizes)
+    weight = np.where(hops == shortest, weight, 0.0)
     return np.asarray(weight / np.repeat(np.add.reduceat(weight, starts), sizes))
 
 
