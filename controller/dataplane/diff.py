@@ -11,7 +11,7 @@ from controller.dataplane import ids
 from controller.dataplane.pipeline import INGRESS_TABLES
 from controller.dataplane.tables import Phase, SwitchTables, Tables, Updates
 from controller.openflow import encode
-from controller.openflow.model import Flow, Group, Meter, OpaqueFlow, ToGroup
+from controller.openflow.model import Flow, FlowKey, Group, Meter, OpaqueFlow, ToGroup
 
 
 class Verb(Enum):
@@ -115,8 +115,8 @@ def _switch(has: SwitchTables, wants: SwitchTables) -> dict[Phase, list[Change]]
         ingress = flow.table in INGRESS_TABLES
         phase = Phase.INGRESS_FLOWS if ingress else Phase.TRANSIT_FLOWS
         out[phase].append(Change(Verb.ADD, flow))
-    owned = [*has.flows.items(), *has.spoiled_flows.items()]
-    gone = [flow for key, flow in owned if key not in wants.flows]
+    owned: dict[FlowKey, Flow | OpaqueFlow] = {**has.flows, **has.spoiled_flows}
+    gone = [flow for key, flow in owned.items() if key not in wants.flows]
     out[Phase.REMOVE_FLOWS] += [Change(Verb.DELETE, f) for f in sorted(gone, key=_precedence)]
     parents_first = [
         *sorted(has.spoiled_groups),

@@ -1,0 +1,152 @@
+"""What dead links and switches do to packets, before anybody acts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.dataplane.compile import compile
+from controller.dataplane.labels import Label
+from controller.dataplane.walk import Fate, Outcome, Walker, dead_ports
+from controller.fabric.model import Fabric, Nic, PortRef
+from controller.openflow.model import (
+    ApplyActions,
+    Field,
+    GroupType,
+    Output,
+    SetField,
+    ToGroup,
+)
+from tests.dataplane import fabrics
+from tests.dataplane.fabrics import packet
+
+FABRICS = {
+    "leaf-spine": (lambda: fabrics.leaf_spine(4, 2, 1), 2),
+    "asymmetric": (fabrics.asymmetric, 3),
+    "fat-tree": (fabrics.fat_tree, 4),
+    "ring": (fabrics.ring, 2),
+    "dual-homed": (fabrics.dual_homed, 2),
+}
+
+
+@cache
+def compiled(name: str) -> tuple[Fabric, Walker]:
+    make, trees = FABRICS[name]
+    net = make()
+    asked = fabrics.demands(net)
+    return net, Walker(net, compile(net, fabrics.plan(net, asked, trees), asked))
+
+
+def walks(
+    net: Fabric, walker: Walker, dead: frozenset[PortRef], version: int = 4
+) -> Iterable[tuple[Nic, Nic, frozenset[Outcome]]]:
+    """From every live access port to every NIC that still has one."""
+    walker = walker.with_dead(dead)
+    for a, b in itertools.permutations(net.nics, 2):
+        for port in a.attachments:
+            if port not in dead and not dead.issuperset(b.attachments):
+                yield a, b, walker.walk(port, packet(a, b, version))
+
+
+def assert_all_delivered(
+    net: Fabric, walker: Walker, dead: frozenset[PortRef], version: int = 4
+) -> None:
+    for a, b, outcomes in walks(net, walker, dead, version):
+        assert outcomes
+        for outcome in outcomes:
+            assert outcome.reached(b), (a.id, b.id, sorted(map(str, dead)), outcome)
+
+
+def assert_harmless(net: Fabric, walker: Walker, dead: frozenset[PortRef]) -> None:
+    for a, b, outcomes in walks(net, walker, dead):
+        for outcome in outcomes:
+            assert outcome.reached(b) or outcome.fate is Fate.DROPPED, (a.id, b.id, outcome)
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("name", FABRICS)
+def test_all_reach_all(name: str, version: int) -> None:
+    assert_all_delivered(*compiled(name), frozenset(), version)
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_any_one_link_may_fail(name: str) -> None:
+    net, walker = compiled(name)
+    for link in net.links:
+        assert_all_delivered(net, walker, dead_ports(net, [link.name]))
+
+
+@pytest.mark.parametrize("name", ["leaf-spine", "fat-tree"])
+def test_any_one_switch_without_hosts_may_fail(name: str) -> None:
+    net, walker = compiled(name)
+    for switch, nics in net.nics_on.items():
+        if not nics:
+            assert_all_delivered(net, walker, dead_ports(net, switches=[switch]))
+
+
+def test_a_host_on_two_leaves_survives_either_leaf_and_either_cable() -> None:
+    net, walker = compiled("dual-homed")
+    for nic in net.nics:
+        if len(nic.attachments) == 2:
+            for port in nic.attachments:
+                assert_all_delivered(net, walker, frozenset({port}))
+    for switch in ("l1", "l3"):
+        assert_all_delivered(net, walker, dead_ports(net, switches=[switch]))
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_no_failures_loop_multiply_or_misdeliver(name: str) -> None:
+    net, walker = compiled(name)
+    links = [link.name for link in net.links]
+    sets = [c for n in (2, 3) for c in itertools.combinations(links, n)]
+    random.Random(1).shuffle(sets)
+    for broken in sets[: 15 if name == "fat-tree" else 80]:
+        assert_harmless(net, walker, dead_ports(net, broken))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 1 << 30), st.integers(0, 3))
+def test_no_graph_and_no_failures_make_a_loop(seed: int, failures: int) -> None:
+    rng = random.Random(seed)
+    net = fabrics.random_graph(rng)
+    asked = fabrics.demands(net)
+    walker = Walker(net, compile(net, fabrics.plan(net, asked, 3, rng), asked))
+    assert_all_delivered(net, walker, frozenset())
+    broken = rng.sample([link.name for link in net.links], failures)
+    access = [port for nic in net.nics for port in nic.attachments]
+    dead = dead_ports(net, broken) | set(rng.sample(access, min(1, failures)))
+    assert_harmless(net, walker, frozenset(dead))
+
+
+def test_detours_are_shared_by_up_to_four_neighbours_and_all_egresses_of_a_port() -> None:
+    """A spine whose cable to a leaf is dead hands packets back to other leaves."""
+    net = fabrics.leaf_spine(7, 2, 1)
+    asked = fabrics.demands(net)
+    spine = compile(net, fabrics.plan(net, asked), asked)["s0"]
+    shared = [group for group in spine.groups.values() if group.type is GroupType.SELECT]
+    assert shared and {len(group.buckets) for group in shared} == {4}
+    for group in shared:
+        for bucket in group.buckets:
+            relabel, forget, out = bucket.actions
+            assert isinstance(relabel, SetField) and relabel.mask is not None
+            assert forget == SetField(Field.NXM_IN_PORT, 0xFFFF)
+            assert out == Output(bucket.watch_port or 0)
+
+
+def test_the_last_generation_is_not_repaired() -> None:
+    net, _ = compiled("fat-tree")
+    asked = fabrics.demands(net)
+    for tables in compile(net, fabrics.plan(net, asked, 4), asked).values():
+        for flow in tables.flows.values():
+            for entry in flow.match.fields:
+                label = Label.unpack(entry.value) if entry.field is Field.ETH_DST else None
+                if label is not None and label.generation == 3:
+                    (apply,) = flow.instructions
+                    assert isinstance(apply, ApplyActions)
+                    assert not any(isinstance(action, ToGroup) for action in apply.actions)
