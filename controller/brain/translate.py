@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from controller.dataplane.readback import read_back
+from controller.dataplane.readback import readback
 from controller.engine import events as ev
 from controller.engine.commands import ReadSwitch, SendBatch
 from controller.fabric.model import Fabric
+from controller.openflow.descriptions import flow_descs, group_descs, meter_descs
 from heald.internal.v1 import session_pb2 as pb
 
 _OPENFLOW = {4: "1.3", 5: "1.4", 6: "1.5"}
@@ -37,7 +39,11 @@ def event(message: pb.FromSession, fabric: Fabric) -> ev.Event | None:
         case "disconnected":
             return ev.SwitchDisconnected(name, session, body.reason)
         case "readback":
-            tables, foreign = read_back(body.flows, body.groups, body.meters)
+            tables, foreign = readback(
+                chain.from_iterable(map(flow_descs, body.flows)),
+                chain.from_iterable(map(group_descs, body.groups)),
+                chain.from_iterable(map(meter_descs, body.meters)),
+            )
             return ev.SwitchRead(name, session, tables, foreign)
         case "done":
             return ev.BatchDone(name, session, body.batch_id)

@@ -24,7 +24,8 @@ from controller.engine.commands import (
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
-from controller.engine.planning import covers, same_on_switches, unroutable, worth_committing
+from controller.engine.planning import unroutable, worth_committing
+from controller.engine.plans import covers, same_on_switches
 from controller.engine.reconciler import Reconciler
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
@@ -86,7 +87,7 @@ class Engine:
         """The first commands: adopt the stored plan where it serves, else make one."""
         out: list[Command] = []
         stored = self._stored_plan
-        if stored is not None and covers(stored, self.demands):
+        if stored is not None and covers(stored, self.fabric, self.demands):
             out.append(RequestPlan(self._planner.adopt(self._snapshots(), stored)))
             if stored.certificate.strategy == self._planner.strategy:
                 return out
@@ -115,7 +116,8 @@ class Engine:
             case _ if not self.reconciler.current(event.switch, event.session):
                 pass  # an answer from a session that has ended since
             case ev.CountersRead():
-                self._measurements.add(event)
+                installed = self.reconciler.records[event.switch].installed
+                self._measurements.add(event, installed)
             case ev.BatchDone():
                 self.reconciler.batch_done(event)
             case ev.BatchFailed():
@@ -150,7 +152,8 @@ class Engine:
         self._intents = dict(intents)
         self._statuses.want(self._intents, self._serial)
         nics = {name: i.nics for name, i in self._intents.items() if len(i.nics) > 1}
-        self.demands: Demands = self._measurements.demands(connectivity(self.fabric, nics))
+        self._a_priori = connectivity(self.fabric, nics)
+        self.demands: Demands = self._measurements.demands(self._a_priori)
 
     def _snapshots(self) -> Snapshots:
         return Snapshots(self.fabric, self.demands, self.link_state, self._serial)
@@ -256,7 +259,7 @@ class Engine:
             self._measured_s = now
             if self._measurements.update(self.plan):
                 self.link_state = self._measurements.link_state(self._links.up(), now)
-                self.demands = self._measurements.demands(self.demands)
+                self.demands = self._measurements.demands(self._a_priori)
                 if self.committed:
                     self._planner.want(Reason.MEASUREMENT)
                 out.append(LinksMeasured())

@@ -1,0 +1,167 @@
+"""The engine as its users see it: what is sent when, and what intents are told."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from controller.dataplane.tables import Phase
+from controller.engine import events as ev
+from controller.engine.commands import PlanKind
+from controller.engine.switches import SwitchState
+from controller.intents.model import IntentState
+from tests.engine.world import World, everyone, fabric
+
+
+def test_an_intent_goes_through_its_states_to_active() -> None:
+    world = World(network := fabric(), everyone(network))
+    assert world.states["all"][-1] is IntentState.PLANNED
+    world.connect()
+    world.pass_time(1)
+    states = world.states["all"]
+    assert states[-1] is IntentState.ACTIVE
+    assert IntentState.INSTALLING in states
+    assert world.engine.committed
+
+
+def test_a_plan_is_stored_before_its_first_message_is_sent() -> None:
+    world = World(network := fabric(), {})
+    world.connect()
+    world.event(ev.IntentsChanged(everyone(network)))
+    ids = {batch.plan_id for batch in world.sent if batch.messages}
+    assert ids <= {plan.id for plan in world.stored}
+    assert world.messages > 0
+
+
+def test_no_switch_starts_a_phase_before_all_have_finished_the_last() -> None:
+    world = World(network := fabric(), {})
+    world.connect()
+    world.sent.clear()
+    world.silent = {"leaf3"}
+    world.event(ev.IntentsChanged(everyone(network)))
+    held = [batch for batch in world.sent if batch.switch == "leaf3"]
+    assert len(held) == 1
+    assert {batch.phase for batch in world.sent} == {held[0].phase}
+    world.silent = set()
+    world.event(ev.BatchDone("leaf3", held[0].session, held[0].batch))
+    phases = [batch.phase for batch in world.sent]
+    assert all(a <= b for a, b in pairwise(phases))
+    assert phases[-1] >= Phase.INGRESS_FLOWS
+    assert world.engine.committed
+
+
+def test_a_restart_adopts_the_stored_plan_and_sends_nothing() -> None:
+    before = World(network := fabric(), everyone(network))
+    before.connect()
+    before.pass_time(3)
+    after = World(network, everyone(network), stored_plan=before.stored[-1], holds=before.holds)
+    after.connect()
+    after.pass_time(3)
+    assert after.messages == 0
+    assert after.stored == []
+    assert after.states["all"][-1] is IntentState.ACTIVE
+
+
+def test_a_reconnected_switch_gets_only_what_it_lacks() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    world.sent.clear()
+    world.disconnect("leaf2")
+    world.connect("leaf2")
+    assert world.messages == 0
+    world.disconnect("leaf2")
+    world.holds.pop("leaf2")
+    world.connect("leaf2")
+    assert {batch.switch for batch in world.sent} == {"leaf2"}
+
+
+def test_a_refused_change_is_tried_again_and_the_intent_says_so() -> None:
+    world = World(network := fabric(), {})
+    world.connect()
+    world.refuse = {"spine1"}
+    world.event(ev.IntentsChanged(everyone(network)))
+    assert world.engine.reconciler.records["spine1"].state is SwitchState.FAILED
+    assert any("OFPFMFC_TABLE_FULL" in problem for problem in world.engine.problems())
+    world.refuse = set()
+    world.pass_time(3)
+    assert world.states["all"][-1] is IntentState.ACTIVE
+    assert world.engine.problems() == []
+
+
+def test_a_dead_link_loses_its_weight_without_a_solver() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    world.pass_time(1)
+    world.planning = False
+    world.requests.clear()
+    world.link(network.links[0], live=False)
+    repair = next(r for r in world.requests if r.kind is PlanKind.REPAIR)
+    world.answer(repair)
+    plan = world.engine.plan
+    assert plan is not None
+    leaf = network.links[0].a if "leaf" in network.links[0].a.switch else network.links[0].b
+    dead = {
+        (tree.egress, tree.id)
+        for tree in plan.trees
+        if tree.next_port.get(leaf.switch) == leaf.port
+    }
+    assert dead
+    egress = {e.members: e.id for e in plan.egresses}
+    for key, weights in plan.weights.items():
+        if key.ingress == leaf.switch:
+            assert not {(egress[key.egress], tree) for tree in weights} & dead
+    assert f"link {network.links[0].name} is down" in world.engine.problems()
+
+
+def test_traffic_returns_to_a_link_that_stays_up() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    world.pass_time(1)
+    assert world.engine.plan is not None
+    before = world.engine.plan.weights
+    world.link(network.links[0], live=False)
+    world.pass_time(2)
+    assert world.engine.plan.weights != before
+    world.link(network.links[0], live=True)
+    world.pass_time(3)
+    assert world.engine.plan.weights == before
+
+
+def test_answers_of_an_ended_session_change_nothing() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.silent = {"leaf1"}
+    world.connect()
+    stale = next(batch for batch in world.sent if batch.switch == "leaf1")
+    world.disconnect("leaf1")
+    world.silent = set()
+    world.connect("leaf1")
+    state = world.engine.reconciler.records["leaf1"].state
+    world.event(ev.BatchFailed("leaf1", stale.session, stale.batch, "late"))
+    assert world.engine.reconciler.records["leaf1"].state is state is SwitchState.IN_SYNC
+
+
+def test_a_silent_switch_does_not_hold_the_others_for_ever() -> None:
+    world = World(network := fabric(), {})
+    world.connect()
+    world.silent = {"spine2"}
+    world.event(ev.IntentsChanged(everyone(network)))
+    assert not world.engine.committed
+    world.pass_time(16)
+    world.silent = set()
+    world.pass_time(3)
+    assert world.engine.committed
+
+
+def test_a_withdrawn_intent_is_gone_once_its_rules_are() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    world.pass_time(1)
+    world.event(ev.IntentsChanged({}))
+    assert world.states["all"][-1] is IntentState.GONE
+    assert all(not tables.groups for tables in world.holds.values())
+
+
+def test_one_host_alone_is_rejected_with_the_cure() -> None:
+    network = fabric()
+    nic = network.nics[0].id
+    world = World(network, {"one": ev.WantedIntent("one", 1, frozenset({nic}))})
+    assert world.states["one"] == [IntentState.REJECTED]

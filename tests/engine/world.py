@@ -1,0 +1,134 @@
+"""An engine with everything around it in one thread; switches and workers answer at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from controller.dataplane.tables import SwitchTables
+from controller.engine import commands as cmd
+from controller.engine import events as ev
+from controller.engine.engine import Engine
+from controller.engine.work import make
+from controller.fabric.load import load
+from controller.fabric.model import Fabric, Link
+from controller.intents.model import IntentState
+from controller.optimizer.plan import Plan
+
+TOPOLOGIES = Path(__file__).parents[2] / "topologies"
+
+
+def fabric(name: str = "leaf-spine") -> Fabric:
+    path = TOPOLOGIES / f"{name}.yaml"
+    return load(path.read_bytes(), path.name)
+
+
+def everyone(network: Fabric, generation: int = 1) -> dict[str, ev.WantedIntent]:
+    nics = frozenset(nic.id for nic in network.nics)
+    return {"all": ev.WantedIntent("all", generation, nics)}
+
+
+class World:
+    """``holds`` is what switches have in hardware: it outlives sessions and engines."""
+
+    def __init__(
+        self,
+        network: Fabric,
+        intents: Mapping[str, ev.WantedIntent],
+        *,
+        stored_plan: Plan | None = None,
+        holds: Mapping[str, SwitchTables] | None = None,
+        strategy: str = "lp",
+    ) -> None:
+        self.now = 100.0
+        self.network = network
+        self.holds = dict(holds or {})
+        self.stored_plan = stored_plan
+        self.sent: list[cmd.SendBatch] = []
+        self.states: dict[str, list[IntentState]] = {}
+        self.stored: list[Plan] = []
+        self.log: list[str] = []
+        self.refuse: set[str] = set()
+        self.silent: set[str] = set()
+        self.planning = True
+        self.requests: list[cmd.PlanRequest] = []
+        self._sessions: dict[str, int] = {}
+        self.engine = Engine(
+            network,
+            strategy=strategy,
+            metrics=True,
+            interval_s=1.0,
+            stored_plan=stored_plan,
+            intents=intents,
+            withdrawing={},
+            now=self.now,
+        )
+        self._run(self.engine.start(self.now))
+
+    @property
+    def messages(self) -> int:
+        return sum(len(batch.messages) for batch in self.sent)
+
+    def event(self, event: ev.Event) -> None:
+        self._run(self.engine.handle(event, self.now))
+
+    def pass_time(self, seconds: float) -> None:
+        for _ in range(round(seconds * 4)):
+            self.now += 0.25
+            self.event(ev.Tick())
+
+    def connect(self, *switches: str, dead: frozenset[int] = frozenset()) -> None:
+        for name in switches or tuple(s.name for s in self.network.switches):
+            self._sessions[name] = self._sessions.get(name, 0) + 1
+            session = self._sessions[name]
+            ports = {a.tail.port: a.tail.port not in dead for a in self.network.arcs_from[name]}
+            ports |= {port.port: True for port, _ in self.network.nics_on[name]}
+            self.event(ev.SwitchConnected(name, session, "1.5", "test", ports))
+            self._read(name, session)
+
+    def disconnect(self, switch: str) -> None:
+        self.event(ev.SwitchDisconnected(switch, self._sessions[switch], "test"))
+
+    def link(self, link: Link, live: bool) -> None:
+        for end in (link.a, link.b):
+            session = self._sessions[end.switch]
+            self.event(ev.PortChanged(end.switch, session, end.port, live))
+
+    def _read(self, switch: str, session: int) -> None:
+        self.event(ev.SwitchRead(switch, session, self.holds.get(switch, SwitchTables()), 0))
+
+    def _run(self, commands: list[cmd.Command]) -> None:
+        for command in commands:
+            match command:
+                case cmd.RequestPlan():
+                    self.requests.append(command.request)
+                    if self.planning:
+                        self.answer(command.request)
+                case cmd.StorePlan():
+                    self.stored.append(command.plan)
+                    self.event(ev.PlanStored(command.plan.id))
+                case cmd.SendBatch():
+                    self.sent.append(command)
+                    if command.switch not in self.silent:
+                        self._answer_batch(command)
+                case cmd.ReadSwitch():
+                    self._read(command.switch, command.session)
+                case cmd.SetStatus():
+                    self.states.setdefault(command.intent, []).append(command.status.state)
+                case cmd.Log():
+                    self.log.append(command.message)
+        for record in self.engine.reconciler.records.values():
+            if record.installed is not None:
+                self.holds[record.name] = record.installed
+
+    def answer(self, request: cmd.PlanRequest) -> None:
+        plan, tables = make(request)
+        self.event(ev.PlanMade(request.id, plan, tables))
+
+    def _answer_batch(self, command: cmd.SendBatch) -> None:
+        if command.switch in self.refuse:
+            self.event(
+                ev.BatchFailed(command.switch, command.session, command.batch, "OFPFMFC_TABLE_FULL")
+            )
+        else:
+            self.event(ev.BatchDone(command.switch, command.session, command.batch))
