@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +13,10 @@ import pytest
 from controller.fabric.model import Fabric
 from controller.lab import requirements, rundir
 from controller.lab.handle import Lab
+from controller.lab.session import LabController
 
 StartLab = Callable[..., Lab]
+StartController = Callable[..., LabController]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,14 +39,22 @@ def start_lab() -> Iterator[StartLab]:
     sentence = requirements.missing()
     if sentence is not None:
         pytest.fail(f"{sentence} (HEALD_LAB=skip leaves the lab tests out.)", pytrace=False)
-    labs: list[Lab] = []
+    with ExitStack() as labs:
 
-    def start(fabric: Fabric, **options: Any) -> Lab:
-        labs.append(Lab.start(fabric, **options))
-        return labs[-1]
+        def start(topology: Fabric | Path, **options: Any) -> Lab:
+            return labs.enter_context(Lab.start(topology, **options))
 
-    try:
         yield start
-    finally:
-        for lab in labs:
-            lab.close()
+
+
+@pytest.fixture(scope="module")
+def start_controller(start_lab: StartLab) -> Iterator[StartController]:
+    """``start_controller(lab, ...)``: a ready `LabController` until the module's tests end."""
+    with ExitStack() as controllers:
+
+        def start(lab: Lab, **options: Any) -> LabController:
+            controller = controllers.enter_context(LabController.start(lab, **options))
+            controller.wait_ready()
+            return controller
+
+        yield start

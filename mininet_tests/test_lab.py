@@ -15,7 +15,7 @@ from controller.fabric.model import Fabric, Host, Link, Nic, PortRef, Switch, Tr
 from controller.lab import rundir
 from controller.lab.errors import LabError
 from controller.lab.handle import Lab
-from controller.lab.traffic import PathWatch, UdpFlow, tcp_throughput
+from controller.lab.traffic import ForeignLoad, PathWatch, UdpFlow, tcp_throughput
 from controller.lab.wiring import scaled
 
 StartLab = Callable[..., Lab]
@@ -160,6 +160,18 @@ def test_a_probe_counts_each_packet_and_each_source_port(lab: Lab) -> None:
     assert flow.received.source_ports == {20000 + i: 2 for i in range(4096)}
     assert set(paths.packets) == set(flow.received.source_ports)
     assert all(seen == {ports[0]: 2, ports[1]: 2} for seen in paths.packets.values())
+
+
+def test_foreign_load_takes_its_part_of_a_link(lab: Lab) -> None:
+    before = lab.port_counters("left")[60000].tx_bytes
+    with (
+        ForeignLoad(lab, "left", 60000, 0.6 * LINK_BPS) as foreign,
+        UdpFlow(lab, "h1", "h2", rate_bps=0.7 * LINK_BPS, size=1400, duration_s=3) as flow,
+    ):
+        pass
+    carried = (lab.port_counters("left")[60000].tx_bytes - before) * 8
+    assert carried == pytest.approx(LINK_BPS * foreign.sent.duration_s, rel=0.15)
+    assert 0.4 * LINK_BPS < flow.received.bps * 1442 / 1400 < 0.65 * LINK_BPS
 
 
 def test_a_cut_shows_as_a_gap(lab: Lab) -> None:

@@ -308,7 +308,7 @@ def _scaled(topology: Fabric | Path, scale: float) -> tuple[Fabric, str | None]:
     fabric = load(raw, str(topology))
     if scale == 1.0:
         return fabric, None
-    text = scaled_topology(raw.decode(), scale)
+    text = scaled_topology(raw.decode("utf-8-sig"), scale)
     return load(text.encode(), str(topology)), text
 
 

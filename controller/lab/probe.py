@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from controller.lab import probe_receive, probe_send, probe_tcp, probe_watch
+from controller.lab import probe_inject, probe_receive, probe_send, probe_tcp, probe_watch
 
 
 def main() -> None:
@@ -56,6 +56,12 @@ def _parser() -> argparse.ArgumentParser:
     watch.add_argument("--port", type=int, required=True, help="UDP destination port")
     watch.add_argument("--duration", dest="duration_s", type=float)
     watch.add_argument("interfaces", nargs="+")
+
+    inject = commands.add_parser("inject", help="load on a switch's interface")
+    inject.set_defaults(run=probe_inject.inject)
+    inject.add_argument("--rate-bps", type=float, required=True)
+    inject.add_argument("--duration", dest="duration_s", type=float)
+    inject.add_argument("interface")
 
     tcp_send = commands.add_parser("tcp-send", help="TCP as fast as it goes")
     tcp_send.set_defaults(run=probe_tcp.send)

@@ -58,6 +58,18 @@ def send(
     emit = _emitter(version, (to, port), bind, source_ports, first_source_port, dscp)
     run = int.from_bytes(struct.pack("!d", time.time())[4:], "big")
     payload = bytearray(max(size, HEADER.size))
+
+    def send_one(sequence: int) -> None:
+        HEADER.pack_into(payload, 0, run, sequence)
+        emit(sequence, payload)
+
+    return paced(send_one, rate_pps, duration_s, count)
+
+
+def paced(
+    emit: Callable[[int], object], rate_pps: float, duration_s: float | None, count: int | None
+) -> SendReport:
+    """Call ``emit(0)``, ``emit(1)``, ... at a constant rate until one of the ends, or a TERM."""
     stopped = stop_flag()
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
     last = count if count is not None else 2**62
@@ -75,9 +87,8 @@ def send(
             origin += behind
         due = min(last, int((now - origin) * rate_pps) + 1)
         while sent < due:
-            HEADER.pack_into(payload, 0, run, sent)
             try:
-                emit(sent, payload)
+                emit(sent)
             except OSError:
                 errors += 1  # Such as "no route" while a link is down; the packet counts as lost.
             sent += 1

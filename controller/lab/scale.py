@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import yaml
 
 from controller.fabric.quantities import rate_bps
+
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)*")
+"""Anchor and tag before a value; the parser counts them to it."""
 
 
 def scaled_topology(text: str, factor: float) -> str:
@@ -17,7 +22,9 @@ def scaled_topology(text: str, factor: float) -> str:
             bps = rate_bps(value)
         except ValueError:
             continue  # Not a rate: a label of that name, or an error that `load` will report.
-        text = f"{text[:start]}{bps * factor / 1000:f}K{text[end:]}"
+        properties = _PROPERTIES.match(text, start)
+        begin = properties.end() if properties else start
+        text = f"{text[:begin]}{bps * factor / 1000:f}K{text[end:]}"
     return text
 
 

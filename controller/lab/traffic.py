@@ -138,6 +138,42 @@ class UdpFlow:
                 program.end()
 
 
+class ForeignLoad:
+    """Load on one direction of a link that Heald knows nothing of, from `start` to `stop`.
+
+    ``switch:port`` is the end that sends; ``rate_bps`` counts frames, as the link's capacity does.
+    """
+
+    sent: SendReport
+
+    def __init__(self, lab: Lab, switch: str, port: int, rate_bps: float) -> None:
+        self._lab = lab
+        self._argv = ["inject", f"--rate-bps={rate_bps}", lab.interface(switch, port)]
+        self._program: Program | None = None
+
+    def __enter__(self) -> ForeignLoad:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.stop()
+        elif self._program is not None:
+            self._program.end()
+
+    def start(self) -> None:
+        self._program = started(self._lab, None, self._argv)
+
+    def stop(self) -> None:
+        assert self._program is not None
+        self.sent = SendReport(**self._program.report())
+
+
 class PathWatch:
     """Records which switch ports send the packets of each flow, between `start` and `stop`."""
 
