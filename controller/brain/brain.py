@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from typing import Any
 
 from controller.brain import translate
@@ -17,9 +17,10 @@ from controller.brain.session_socket import SessionProcess
 from controller.brain.workers import Worker
 from controller.engine import commands as cmd
 from controller.engine import events as ev
+from controller.engine import plan_codec
 from controller.engine.engine import Engine
-from controller.engine.plan_codec import encode_plan
 from controller.engine.work import make
+from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
 from controller.intents.selectors import resolve
 from controller.northbound.book import IntentBook
@@ -36,13 +37,13 @@ LATE_S = 0.02
 """No callback may hold the loop longer than this; one that does is logged."""
 
 
-def wanted_intents(book: IntentBook, engine_fabric: Any) -> dict[str, ev.WantedIntent]:
+def wanted_intents(book: IntentBook, fabric: Fabric) -> dict[str, ev.WantedIntent]:
     """All intents of the book that are not being withdrawn, on this fabric."""
     wanted = {}
     for name, intent in book.intents.items():
         if intent.withdrawing:
             continue
-        selection = resolve(intent.spec.endpoints, engine_fabric)
+        selection = resolve(intent.spec.endpoints, fabric)
         problem = "; ".join(p.message for p in selection.problems) or None
         wanted[name] = ev.WantedIntent(name, intent.generation, selection.nics, problem)
     return wanted
@@ -161,7 +162,7 @@ class Brain:
     async def _write_plans(self) -> None:
         while True:
             command = await self._plans.get()
-            await self._store.txn([], [Put(self._plan_key, encode_plan(command.plan))])
+            await self._store.txn([], [Put(self._plan_key, plan_codec.encode(command.plan))])
             self._handle(ev.PlanStored(command.plan.id))
 
     async def _write_statuses(self) -> None:
@@ -200,7 +201,7 @@ class Brain:
             engine.fabric, time.time(), engine.link_state, engine.plan, engine.committed
         )
 
-    async def views(self) -> AsyncIterator[NetworkView]:
+    async def views(self) -> AsyncGenerator[NetworkView, None]:
         while True:
             news = self._news
             yield self.view()

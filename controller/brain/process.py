@@ -17,8 +17,8 @@ from controller.brain import translate
 from controller.brain.brain import Brain, wanted_intents
 from controller.brain.session_socket import SessionSocket
 from controller.brain.workers import Worker, die_with_parent
+from controller.engine import plan_codec
 from controller.engine.engine import Engine
-from controller.engine.plan_codec import decode_plan
 from controller.fabric.load import TopologyErrors, load
 from controller.fabric.model import Fabric
 from controller.northbound.book import IntentBook
@@ -97,7 +97,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
             strategy=options.strategy,
             metrics=options.metrics,
             interval_s=options.poll_interval_s,
-            stored_plan=decode_plan(stored.value) if stored else None,
+            stored_plan=plan_codec.decode(stored.value) if stored else None,
             intents=wanted_intents(book, fabric),
             withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
             now=now,

@@ -150,8 +150,8 @@ class SessionSocket:
         process.send_free(pb.FromBrain(credit=pb.Credit(bytes=WINDOW_BYTES)))
         self.processes.append(process)
         _log.info("%s attached", process.name)
-        for message in self._greeting():
-            process.send(message)
+        for greeting in self._greeting():
+            process.send(greeting)
         while True:
             message, size = await self._read(reader)
             if message.WhichOneof("message") == "credit":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -53,6 +54,8 @@ class World:
         self.planning = True
         self.requests: list[cmd.PlanRequest] = []
         self._sessions: dict[str, int] = {}
+        self._coming: deque[ev.Event] = deque()
+        self._busy = True
         self.engine = Engine(
             network,
             strategy=strategy,
@@ -64,13 +67,23 @@ class World:
             now=self.now,
         )
         self._run(self.engine.start(self.now))
+        self._busy = False
+        self._drain()
 
     @property
     def messages(self) -> int:
         return sum(len(batch.messages) for batch in self.sent)
 
     def event(self, event: ev.Event) -> None:
-        self._run(self.engine.handle(event, self.now))
+        """Let it happen, and all that follows from it; one event after the other."""
+        self._coming.append(event)
+        self._drain()
+
+    def _drain(self) -> None:
+        while self._coming and not self._busy:
+            self._busy = True
+            self._run(self.engine.handle(self._coming.popleft(), self.now))
+            self._busy = False
 
     def pass_time(self, seconds: float) -> None:
         for _ in range(round(seconds * 4)):

@@ -1,0 +1,67 @@
+"""Plans as canonical JSON, so that equal plans are equal bytes in the store."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from controller.optimizer.plan import (
+    Certificate,
+    PlacementKey,
+    Plan,
+    PlannedEgress,
+    PlannedTree,
+)
+
+FORMAT = 1
+
+
+def encode(plan: Plan) -> bytes:
+    """UTF-8 JSON with sorted keys and no spaces."""
+    document = {
+        "format": FORMAT,
+        "id": plan.id,
+        "made_from": plan.made_from,
+        "egresses": [[e.id, e.members] for e in plan.egresses],
+        "trees": [[t.egress, t.id, dict(t.next_port)] for t in plan.trees],
+        "weights": sorted([*key, sorted(weights.items())] for key, weights in plan.weights.items()),
+        "zones": sorted([sorted(names), zone] for names, zone in plan.zones.items()),
+        "load_bps": sorted([*port, bps] for port, bps in plan.load_bps.items()),
+        "certificate": {
+            "strategy": plan.certificate.strategy,
+            "solver": plan.certificate.solver,
+            "mlu": plan.certificate.mlu,
+            "bound": plan.certificate.bound,
+            "gap": plan.certificate.gap,
+            "seconds": plan.certificate.seconds,
+        },
+    }
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode(data: bytes) -> Plan:
+    """The plan that was encoded. Raises ValueError when ``data`` is none, or of another format."""
+    try:
+        document: dict[str, Any] = json.loads(data)
+        found = document["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"stored plan: not a plan document ({error!r})") from error
+    if found != FORMAT:
+        raise ValueError(f"stored plan: format {found!r}, this version of Heald reads {FORMAT}")
+    try:
+        fabric, demands, link_state = document["made_from"]
+        return Plan(
+            id=document["id"],
+            made_from=(fabric, demands, link_state),
+            egresses=tuple(PlannedEgress(i, tuple(m)) for i, m in document["egresses"]),
+            trees=tuple(PlannedTree(e, i, dict(ports)) for e, i, ports in document["trees"]),
+            weights={
+                PlacementKey(ingress, tuple(egress), name): dict(weights)
+                for ingress, egress, name, weights in document["weights"]
+            },
+            zones={frozenset(names): zone for names, zone in document["zones"]},
+            load_bps={(switch, port): bps for switch, port, bps in document["load_bps"]},
+            certificate=Certificate(**document["certificate"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"stored plan: damaged document ({error!r})") from error
