@@ -10,7 +10,7 @@ import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
@@ -40,6 +40,7 @@ _UNIX_PATH_BYTES = 107
 _DETAILS_BYTES = 3_000
 _TEXT_LIMIT = 400
 
+_T = TypeVar("_T")
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _SERVICES = (
     "",
@@ -58,8 +59,7 @@ class NorthboundServer:
 
     def __init__(self, book: IntentBook, brain: Brain) -> None:
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
-        self._streams: set[asyncio.Task[Any]] = set()
-        self._stopping = False
+        self._stopping = asyncio.Event()
         self._server = grpc.aio.server(
             maximum_concurrent_rpcs=MAX_CALLS,
             options=[
@@ -95,10 +95,8 @@ class NorthboundServer:
 
     async def stop(self) -> None:
         """Ends streams with UNAVAILABLE and lets other calls finish, all within a second."""
-        self._stopping = True
+        self._stopping.set()
         await self._health.enter_graceful_shutdown()
-        for task in self._streams:
-            task.cancel()
         await self._server.stop(_GRACE_S)
 
     def _add_services(self, intents: IntentService, fabric: FabricService) -> None:
@@ -140,24 +138,39 @@ class NorthboundServer:
         self, method: Callable[[Principal, Any], AsyncGenerator[Any, None]]
     ) -> Callable[[Any, _Context], AsyncIterator[Any]]:
         async def handle(request: Any, context: _Context) -> AsyncGenerator[Any, None]:
-            task = asyncio.current_task()
-            assert task is not None
-            self._streams.add(task)
             try:
-                async with aclosing(method(_principal(context), request)) as responses:
-                    async for response in responses:
+                async with (
+                    aclosing(method(_principal(context), request)) as responses,
+                    aclosing(self._until_stop(responses)) as limited,
+                ):
+                    async for response in limited:
                         yield response
-            except asyncio.CancelledError:
-                if not self._stopping:
-                    raise
-                stopping = "the controller is stopping; watch again from the last revision"
-                await _abort(context, ServiceError(Code.UNAVAILABLE, stopping))
             except Exception as error:
                 await _abort(context, error)
-            finally:
-                self._streams.discard(task)
 
         return handle
+
+    async def _until_stop(self, responses: AsyncGenerator[_T, None]) -> AsyncGenerator[_T, None]:
+        """``responses``, cut short by ``stop``: gRPC itself would just break the connection."""
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        step: asyncio.Future[_T] | None = None
+        try:
+            while True:
+                step = asyncio.ensure_future(anext(responses))
+                await asyncio.wait({step, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                if not step.done():
+                    text = "the controller is stopping; watch again from the last revision"
+                    raise ServiceError(Code.UNAVAILABLE, text)
+                try:
+                    response = step.result()
+                except StopAsyncIteration:
+                    return
+                yield response
+        finally:
+            stopping.cancel()
+            if step is not None and step.cancel():
+                # The generator must not be running when it is closed.
+                await asyncio.wait({step})
 
 
 def _bind_tcp(server: grpc.aio.Server, address: str) -> str:
