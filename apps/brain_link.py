@@ -32,7 +32,7 @@ PROTOCOL_VERSION = 1
 FRAME_LIMIT_BYTES = 64 << 20
 WINDOW_BYTES = 16 << 20
 OUTBOX_LIMIT_BYTES = 256 << 20
-FIRST_RETRY_S, LAST_RETRY_S = 0.05, 1.0
+FIRST_RETRY_S, LAST_RETRY_S = 0.05, 0.5
 COMPLAIN_S = 30.0
 
 _LENGTH = Struct("!I")
@@ -82,7 +82,7 @@ class BrainLink:
         self._stopped = True
 
     def run(self, handler: Handler) -> None:
-        retry_s, complain_at_s = FIRST_RETRY_S, time.monotonic() + LAST_RETRY_S * 5
+        retry_s, complain_at_s = FIRST_RETRY_S, time.monotonic() + 10 * LAST_RETRY_S
         while not self._stopped:
             try:
                 connection = self._connect()

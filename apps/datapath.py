@@ -108,9 +108,13 @@ class SwitchConnection(controller.Datapath):
                 self._queue_filled = event.Event()
                 waiting = memoryview(b"".join(self._queue))
                 self._queue.clear()
+                is_full = False
                 while waiting:
                     sent = self.socket.send(waiting)
-                    self._heard_s = time.monotonic()
+                    if is_full:
+                        # There is room again only because the peer took something.
+                        self._heard_s = time.monotonic()
+                    is_full = sent < len(waiting)
                     self._queued_bytes -= sent
                     waiting = waiting[sent:]
         except TimeoutError:

@@ -55,7 +55,8 @@ def run(
     """Start the controller for the fabric that TOPOLOGY describes."""
     require_own_packages()
     if topology is not None and topology.startswith("-"):
-        topology, ryu_options = None, (topology, *ryu_options)
+        ryu_options = (topology, *ryu_options)
+        topology = None
     options = {
         "--fabric-topology": topology,
         "--fabric-northbound": northbound,
@@ -66,7 +67,7 @@ def run(
     }
     arguments = [f"{name}={value}" for name, value in options.items() if value is not None]
     if metrics is not None:
-        arguments.append("--fabric-metrics" if metrics else "--nofabric-metrics")
+        arguments.append("--fabric-metrics" if metrics else "--fabric-nometrics")
     if listen is not None:
         host, colon, port = listen.rpartition(":")
         if not colon or not port.isdigit():
