@@ -94,10 +94,9 @@ def _flow(
     instructions_at = stats_at + padded(length)
     if length < _STATS.size or instructions_at > end:
         raise DecodeError(f"flow statistics length {length} at offset {stats_at}")
-    key = message[match_at:stats_at]
+    match = None
     try:
         match, _ = decode_match(message, match_at, end)
-        key = encode_match(match)
         if owns_flow(cookie) and not (idle or hard or flags or importance):
             code = message[instructions_at:end]
             instructions = seen.get(code)
@@ -107,6 +106,7 @@ def _flow(
             return Flow(table, priority, match, instructions, cookie)
     except InexpressibleError:
         pass
+    key = message[match_at:stats_at] if match is None else encode_match(match)
     return OpaqueFlow(table, priority, key, cookie, message[at:end])
 
 

@@ -15,8 +15,12 @@ _MATCH_OXM = 1
 _HEADER = Struct("!I")
 _MATCH = Struct("!HH")
 
-_HEADERS = {f: f.value[0] << 16 | f.value[1] << 9 | f.bytes for f in Field}
-_FIELDS = {f.value[:2]: f for f in Field}
+# (header without mask, bytes, all ones): thousands of matches are encoded at once, and properties
+# of an enumeration member are slow.
+_LAYOUT = {f: (f.value[0] << 16 | f.value[1] << 9 | f.bytes, f.bytes, f.all_ones) for f in Field}
+_FIELDS = {f.value[0] << 7 | f.value[1]: f for f in Field}
+_MATCHABLE = {f for f in Field if f.value[0] == OPENFLOW_BASIC}
+_RANK = {f: f.value[:2] for f in Field}
 
 
 class InexpressibleError(Exception):
@@ -29,22 +33,22 @@ def padded(length: int) -> int:
 
 def encode_header(field: Field) -> bytes:
     """The four bytes that name a whole field, as in a copy-field action."""
-    return _HEADER.pack(_HEADERS[field])
+    return _HEADER.pack(_LAYOUT[field][0])
 
 
 def encode_field(field: Field, value: int, mask: int | None) -> bytes:
     """One type-length-value; ValueError for what a switch would not give back as it was sent."""
-    full, size = field.all_ones, field.bytes
+    head, size, full = _LAYOUT[field]
     if not 0 <= value <= full:
         raise ValueError(f"{field.name}={value:#x} does not fit {field.bits} bits")
     if mask is None:
-        return _HEADER.pack(_HEADERS[field]) + value.to_bytes(size, "big")
+        return _HEADER.pack(head) + value.to_bytes(size, "big")
     if not 0 < mask < full:
         raise ValueError(f"{field.name} mask {mask:#x}: full is None, empty is no field at all")
     if value & ~mask:
         raise ValueError(f"{field.name}={value:#x} has bits outside its mask {mask:#x}")
     return (
-        _HEADER.pack(_HEADERS[field] + size | _HAS_MASK)
+        _HEADER.pack(head + size | _HAS_MASK)
         + value.to_bytes(size, "big")
         + mask.to_bytes(size, "big")
     )
@@ -58,7 +62,7 @@ def encode_match(match: Match) -> bytes:
     """
     tlvs = []
     for f in match.fields:
-        if f.field.value[0] != OPENFLOW_BASIC:
+        if f.field not in _MATCHABLE:
             raise ValueError(f"{f.field.name} can be set and copied, but not matched")
         tlvs.append(encode_field(f.field, f.value, f.mask))
     body = b"".join(tlvs)
@@ -71,7 +75,7 @@ def decode_header(buffer: bytes, at: int, end: int) -> tuple[Field | None, bool,
     if end - at < _HEADER.size:
         raise DecodeError(f"field header cut off at offset {at}")
     (word,) = _HEADER.unpack_from(buffer, at)
-    field = _FIELDS.get((word >> 16, word >> 9 & 0x7F))
+    field = _FIELDS.get(word >> 9)
     return field, bool(word & _HAS_MASK), word & 0xFF
 
 
@@ -90,16 +94,16 @@ def decode_field(buffer: bytes, at: int, end: int) -> tuple[MatchField | None, i
         if buffer[at:after] == _ETHERNET:
             return None, after
         raise InexpressibleError
-    size = field.bytes
+    _, size, full = _LAYOUT[field]
     if length != (2 * size if has_mask else size):
         raise DecodeError(f"{field.name} with length {length} at offset {at}")
     value = int.from_bytes(buffer[value_at : value_at + size], "big")
-    mask = int.from_bytes(buffer[value_at + size : after], "big") if has_mask else field.all_ones
-    if value > field.all_ones or mask > field.all_ones:
+    mask = int.from_bytes(buffer[value_at + size : after], "big") if has_mask else full
+    if value > full or mask > full:
         raise InexpressibleError
     if not mask:
         return None, after
-    return MatchField(field, value & mask, None if mask == field.all_ones else mask), after
+    return MatchField(field, value & mask, None if mask == full else mask), after
 
 
 _ETHERNET = _HEADER.pack(OPENFLOW_BASIC << 16 | _PACKET_TYPE << 9 | 4) + bytes(4)
@@ -125,11 +129,11 @@ def decode_match(buffer: bytes, at: int, end: int) -> tuple[Match, int]:
     while at < fields_end:
         entry, at = decode_field(buffer, at, fields_end)
         if entry is not None:
-            if entry.field in found or entry.field.value[0] != OPENFLOW_BASIC:
+            if entry.field in found or entry.field not in _MATCHABLE:
                 raise InexpressibleError
             found[entry.field] = entry
     return Match(tuple(sorted(found.values(), key=_order))), after
 
 
 def _order(entry: MatchField) -> tuple[int, int]:
-    return entry.field.value[:2]
+    return _RANK[entry.field]

@@ -164,6 +164,14 @@ def flow_desc(flow: Flow, *, idle: int = 0, code: bytes | None = None) -> bytes:
     return head + match + stats + code
 
 
+def with_match(flow: Flow, match: str) -> bytes:
+    """The description of a flow whose match is spelled otherwise."""
+    spelled = bytes.fromhex(match)
+    described = bytearray(flow_desc(flow).replace(encode.match_key(flow.match), spelled, 1))
+    described[:2] = struct.pack("!H", len(described))
+    return bytes(described)
+
+
 def group_desc(group: Group) -> bytes:
     body = encode.group_add(group)[24:]
     properties = 40 if group.type is GroupType.SELECT else 0
@@ -202,16 +210,29 @@ def test_order_of_fields_on_the_wire_does_not_matter(flow: Flow, random: object)
     body = b"".join(cut)
     length = 4 + len(body)
     shuffled = struct.pack("!HH", 1, length) + body + bytes(-length % 8)
-    described = flow_desc(flow).replace(encode.match_key(flow.match), shuffled, 1)
-    assert decode.flow_descs(reply(MultipartType.FLOW_DESC, [bytes(described)])) == [flow]
+    described = with_match(flow, shuffled.hex())
+    assert decode.flow_descs(reply(MultipartType.FLOW_DESC, [described])) == [flow]
 
 
 def test_a_spelled_out_ethernet_packet_type_says_nothing() -> None:
     flow = Flow(0, 7, Match(), (GotoTable(1),), OWN)
-    spelled = bytes.fromhex("0001000c 80005804 00000000 00000000")
-    described = bytearray(flow_desc(flow).replace(encode.match_key(flow.match), spelled, 1))
-    described[:2] = struct.pack("!H", len(described))
-    assert decode.flow_descs(reply(MultipartType.FLOW_DESC, [bytes(described)])) == [flow]
+    spelled = with_match(flow, "0001000c 80005804 00000000 00000000")
+    assert decode.flow_descs(reply(MultipartType.FLOW_DESC, [spelled])) == [flow]
+
+
+def test_bits_outside_a_mask_and_empty_masks_say_nothing() -> None:
+    flow = Flow(0, 7, Match.of({Field.IPV4_DST: (0x0A000000, 0xFF000000)}), (), OWN)
+    spelled = "0001001c 80001908 0a0b0c0d ff000000 80001708 01020304 00000000 00000000"
+    got = decode.flow_descs(reply(MultipartType.FLOW_DESC, [with_match(flow, spelled)]))
+    assert got == [flow]
+
+
+def test_a_field_that_is_matched_twice_is_no_match_of_heald() -> None:
+    flow = Flow(0, 7, Match.of({Field.ETH_TYPE: 0x0800}), (), OWN)
+    twice = "00010010 80000a02 0800 80000a02 86dd"
+    (got,) = decode.flow_descs(reply(MultipartType.FLOW_DESC, [with_match(flow, twice)]))
+    assert isinstance(got, OpaqueFlow)
+    assert got.match_key == bytes.fromhex(twice)
 
 
 @settings(max_examples=50)
@@ -246,13 +267,11 @@ def test_an_own_flow_that_would_expire_is_not_what_was_sent() -> None:
 
 def test_an_unknown_field_leaves_the_match_as_the_switch_sent_it() -> None:
     flow = Flow(3, 9, Match(), (), OWN)
-    conj_id = bytes.fromhex("0001000c 00014a04 00000003 00000000")
-    described = bytearray(flow_desc(flow).replace(encode.match_key(flow.match), conj_id, 1))
-    described[:2] = struct.pack("!H", len(described))
-    (got,) = decode.flow_descs(reply(MultipartType.FLOW_DESC, [bytes(described)]))
+    conj_id = "0001000c 00014a04 00000003 00000000"
+    (got,) = decode.flow_descs(reply(MultipartType.FLOW_DESC, [with_match(flow, conj_id)]))
     assert isinstance(got, OpaqueFlow)
-    assert got.match_key == conj_id
-    assert encode.flow_delete(got).endswith(conj_id)
+    assert got.match_key == bytes.fromhex(conj_id)
+    assert encode.flow_delete(got).endswith(got.match_key)
 
 
 @settings(max_examples=30)
