@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from controller.fabric import addresses
 from controller.fabric.document import Document
-from controller.fabric.errors import Problem
+from controller.fabric.errors import Problems
 from controller.fabric.model import (
     Accelerator,
     Fabric,
@@ -37,15 +37,14 @@ def natural(name: str) -> tuple[tuple[str | int, ...], str]:
     return tuple(int(p) if i % 2 else p for i, p in enumerate(parts)), name
 
 
-def build(document: Document, validated: Validated) -> tuple[Fabric, list[Problem]]:
+def build(document: Document, validated: Validated, problems: Problems) -> Fabric:
     """The fabric, without the links and NICs that its problems make impossible."""
-    builder = _Builder(document, validated)
-    return builder.fabric(), builder.problems
+    return _Builder(document, validated, problems).fabric()
 
 
 class _Builder:
-    def __init__(self, document: Document, validated: Validated) -> None:
-        self.problems: list[Problem] = []
+    def __init__(self, document: Document, validated: Validated, problems: Problems) -> None:
+        self._problem = problems.add
         self._where = document.where
         self._validated = validated
         self._spec: FabricSpec = validated.spec
@@ -67,9 +66,6 @@ class _Builder:
             gateway_ipv4=self._spec.gateway.ipv4,
             gateway_ipv6=self._spec.gateway.ipv6,
         )
-
-    def _problem(self, where: Provenance, text: str) -> None:
-        self.problems.append(Problem(where, text))
 
     def _classes(self) -> tuple[TrafficClass, ...]:
         specs = self._spec.classes

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from controller.fabric.build import BEST_EFFORT
 from controller.fabric.document import Document
-from controller.fabric.errors import Problem
+from controller.fabric.errors import Problem, Problems
 from controller.fabric.model import Fabric, Nic, PortRef, Provenance
 from controller.fabric.reach import unreachable
 from controller.fabric.validate import Validated
@@ -17,8 +17,17 @@ MAX_ATTACHMENT_SETS = 1 << 14
 Place = tuple[str | int, ...]
 
 
-def check(document: Document, validated: Validated, fabric: Fabric) -> Iterator[Problem]:
-    """All problems of ``fabric``, which was built from ``validated``, in no particular order."""
+def check(document: Document, validated: Validated, fabric: Fabric, problems: Problems) -> None:
+    """All problems of ``fabric``, which was built from ``validated``."""
+    for problem in _all(document, validated, fabric):
+        problems.add(problem.where, problem.text)
+    # With links or hosts left out, what is unreachable says nothing.
+    if not problems:
+        for problem in unreachable(fabric, document.where(("fabric",), key=True)):
+            problems.add(problem.where, problem.text)
+
+
+def _all(document: Document, validated: Validated, fabric: Fabric) -> Iterator[Problem]:
     checks = _Checks(document, validated, fabric)
     yield from checks.names()
     yield from checks.ports()
@@ -32,8 +41,6 @@ def check(document: Document, validated: Validated, fabric: Fabric) -> Iterator[
             f"NICs hang on {len(sets)} different sets of switches, and labels tell "
             f"{MAX_ATTACHMENT_SETS} apart: split the fabric",
         )
-    if validated.complete:
-        yield from unreachable(fabric, document.where(("fabric",), key=True))
 
 
 class _Checks:

@@ -14,11 +14,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import yaml
 
-from controller.fabric.errors import Problem, TopologyErrors, quoted
+from controller.fabric.errors import Problem, Problems, TopologyErrors, quoted
 from controller.fabric.model import Provenance
 
 MAX_BYTES = 16 << 20
-MAX_NODES = 1_000_000
+MAX_NODES = 500_000
 """Values in a file, those repeated by aliases included."""
 MAX_DEPTH = 16
 
@@ -72,20 +72,20 @@ class Document:
         return Provenance(self.file, place.line + 1, place.column + 1)
 
 
-def read(text: bytes, file: str) -> tuple[Document, list[Problem]]:
-    """The document in ``text`` and the problems that do not stop it from being read.
+def read(text: bytes, file: str, problems: Problems) -> Document:
+    """The document in ``text``; ``problems`` gets those that do not stop it from being read.
 
     Raises:
         TopologyErrors: ``text`` is no YAML, or more of it than any fabric needs.
     """
     if len(text) > MAX_BYTES:
         raise _error(file, 0, 0, f"larger than {MAX_BYTES >> 20} MiB: split the fabric")
-    reader = _Reader(file)
+    reader = _Reader(file, problems)
     try:
         for event in yaml.parse(_decode(text, file), Loader=yaml.CSafeLoader):
             reader.take(event)
     except yaml.reader.ReaderError as error:
-        raise TopologyErrors([reader.problem(0, 0, f"not YAML: {error.reason}")]) from None
+        raise _error(file, 0, 0, f"not YAML: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
         line, column = _place(error.problem_mark or error.context_mark)
         what = f"not YAML: {error.problem or error.context or 'it cannot be parsed'}"
@@ -93,10 +93,10 @@ def read(text: bytes, file: str) -> tuple[Document, list[Problem]]:
             what += f" {error.context}"
             if error.context_mark and error.context_mark.line != line:
                 what += f" that began at line {error.context_mark.line + 1}"
-        raise TopologyErrors([*reader.problems, reader.problem(line, column, what)]) from None
+        raise problems.stop(Provenance(file, line + 1, column + 1), what) from None
     if reader.root is None:
         raise _error(file, 0, 0, "the file is empty: begin with `fabric: NAME` and `switches:`")
-    return Document(file, reader.root), reader.problems
+    return Document(file, reader.root)
 
 
 def _decode(text: bytes, file: str) -> str:
@@ -130,16 +130,16 @@ def _place(mark: Any) -> tuple[int, int]:
 class _Reader:
     """Builds nodes out of parser events."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, problems: Problems) -> None:
         self.root: Node | None = None
-        self.problems: list[Problem] = []
+        self._file = file
+        self._problems = problems
         self._open: list[Node] = []
         self._anchors: dict[str, Node] = {}
         self._nodes = 0
 
-    def problem(self, line: int, column: int, text: str) -> Problem:
-        return Problem(Provenance(self.file, line + 1, column + 1), text)
+    def _problem(self, line: int, column: int, text: str) -> None:
+        self._problems.add(Provenance(self._file, line + 1, column + 1), text)
 
     def take(self, event: yaml.Event) -> None:
         line, column = _place(event.start_mark)
@@ -172,9 +172,7 @@ class _Reader:
         line, column = _place(event.start_mark)
         tag = getattr(event, "tag", None)
         if tag not in _TAGS:
-            self.problems.append(
-                self.problem(line, column, f"tag {quoted(str(tag))} means nothing here: delete it")
-            )
+            self._problem(line, column, f"tag {quoted(str(tag))} means nothing here: delete it")
         self._nodes += 1
         node = Node(line, column, value, anchor=event.anchor)
         if isinstance(event, yaml.ScalarEvent) and event.anchor:
@@ -220,18 +218,14 @@ class _Reader:
         parent.key = None
         name = str(key.value)
         if name == "<<":
-            self.problems.append(
-                self.problem(key.line, key.column, "merge key `<<` is not read: use `defaults`")
-            )
+            self._problem(key.line, key.column, "merge key `<<` is not read: use `defaults`")
         elif name in entries:
             first = entries[name][0]
-            self.problems.append(
-                self.problem(
-                    key.line,
-                    key.column,
-                    f"{quoted(name)} stands here twice, first at line {first.line + 1}: "
-                    "rename or delete one",
-                )
+            self._problem(
+                key.line,
+                key.column,
+                f"{quoted(name)} stands here twice, first at line {first.line + 1}: "
+                "rename or delete one",
             )
         else:
             entries[name] = (key, node)
@@ -240,4 +234,4 @@ class _Reader:
         self._stop(node.line, node.column, f"nested more than {MAX_DEPTH} deep: no topology is")
 
     def _stop(self, line: int, column: int, text: str) -> NoReturn:
-        raise TopologyErrors([*self.problems, self.problem(line, column, text)])
+        raise self._problems.stop(Provenance(self._file, line + 1, column + 1), text)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from controller.fabric.model import Provenance
 
+MAX_PROBLEMS = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -26,6 +28,28 @@ class TopologyErrors(Exception):  # noqa: N818 -- it holds all of them
         unique = dict.fromkeys(problems)
         self.problems = tuple(sorted(unique, key=lambda p: (p.where.line, p.where.column)))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+class Problems:
+    """Collects problems, and stops the work when there are more than anybody reads."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def add(self, where: Provenance, text: str) -> None:
+        self._found.append(Problem(where, text))
+        if len(self._found) >= MAX_PROBLEMS:
+            raise self.stop(where, f"{MAX_PROBLEMS} problems, and no end: cure these first")
+
+    def stop(self, where: Provenance, text: str) -> TopologyErrors:
+        """The error to raise for a last problem."""
+        return TopologyErrors([*self._found, Problem(where, text)])
+
+    def errors(self) -> TopologyErrors:
+        return TopologyErrors(self._found)
 
 
 def quoted(value: str) -> str:

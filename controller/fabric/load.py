@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.fabric.build import build
 from controller.fabric.check import check
 from controller.fabric.document import read
-from controller.fabric.errors import TopologyErrors
+from controller.fabric.errors import Problems, TopologyErrors
 from controller.fabric.model import Fabric
 from controller.fabric.validate import validate
 
@@ -20,15 +20,12 @@ def load(text: bytes, name: str) -> Fabric:
     Raises:
         TopologyErrors: with every problem found, whatever the bytes; nothing else is raised.
     """
-    document, problems = read(text, name)
-    validated, invalid = validate(document)
-    problems += invalid
+    problems = Problems()
+    document = read(text, name, problems)
+    validated = validate(document, problems)
     if validated is not None:
-        fabric, unfinished = build(document, validated)
-        problems += unfinished
-        if unfinished:
-            validated = validated.damaged()
-        problems += check(document, validated, fabric)
+        fabric = build(document, validated, problems)
+        check(document, validated, fabric, problems)
         if not problems:
             return fabric
-    raise TopologyErrors(problems)
+    raise problems.errors()

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from controller.fabric.document import Document, Path
-from controller.fabric.errors import Problem, quoted
+from controller.fabric.errors import Problems, quoted
+from controller.fabric.model import Provenance
 from controller.fabric.schema import FabricSpec, Spec
 
 # Keys that can be taken out when they are wrong, and nothing else seems wrong for it.
-_HARMLESS = frozenset(
-    ["dpid", "role", "pod", "site", "limits", "ovsdb"]
-    + ["mac", "rail", "plane", "kind", "model", "domain", "labels"]
-    + ["name", "latency", "srlgs", "medium", "queue"]
-)
+_HARMLESS = {"dpid", "role", "pod", "site", "limits", "ovsdb"}
+_HARMLESS |= {"mac", "rail", "plane", "kind", "model", "domain", "labels"}
+_HARMLESS |= {"name", "latency", "srlgs", "medium", "queue"}
 # What stands in for what is wrong while the rest is still looked at.
 _STAND_INS: dict[str, Any] = {
     "fabric": "unnamed",
@@ -39,26 +38,23 @@ class Validated:
     spec: FabricSpec
     links: tuple[int, ...]
     switches: frozenset[str]
-    complete: bool
-
-    def damaged(self) -> Validated:
-        return replace(self, complete=False)
 
 
-def validate(document: Document) -> tuple[Validated | None, list[Problem]]:
+def validate(document: Document, problems: Problems) -> Validated | None:
     """None if too little is right to look for further problems."""
     data = document.root.data()
     try:
         spec = FabricSpec.model_validate(data)
     except ValidationError as invalid:
         errors = invalid.errors(include_url=False, include_input=False)
-        problems = [_problem(document, error) for error in errors]
-        return _rest(data, document.root.data(), errors), problems
-    return _validated(spec, data, range(len(spec.links)), complete=True), []
+        for error in errors:
+            problems.add(*_problem(document, error))
+        return _rest(data, document.root.data(), errors)
+    return _validated(spec, data, range(len(spec.links)))
 
 
-def _validated(spec: FabricSpec, data: Any, links: Iterable[int], *, complete: bool) -> Validated:
-    return Validated(spec, tuple(links), frozenset(data["switches"]), complete)
+def _validated(spec: FabricSpec, data: Any, links: Iterable[int]) -> Validated:
+    return Validated(spec, tuple(links), frozenset(data["switches"]))
 
 
 def _rest(data: Any, rest: Any, errors: list[ErrorDetails]) -> Validated | None:
@@ -94,7 +90,7 @@ def _rest(data: Any, rest: Any, errors: list[ErrorDetails]) -> Validated | None:
         spec = FabricSpec.model_validate(rest)
     except ValidationError:
         return None
-    return _validated(spec, data, links, complete=False)
+    return _validated(spec, data, links)
 
 
 def _mended(rest: Any, error: ErrorDetails) -> bool:
@@ -116,36 +112,42 @@ def _mended(rest: Any, error: ErrorDetails) -> bool:
     return True
 
 
-def _problem(document: Document, error: ErrorDetails) -> Problem:
+def _problem(document: Document, error: ErrorDetails) -> tuple[Provenance, str]:
     loc, kind = error["loc"], error["type"]
     context = error.get("ctx", {})
     if loc and loc[-1] == "[key]":
-        return Problem(document.where(loc[:-1], key=True), str(context["error"]))
+        return (document.where(loc[:-1], key=True), str(context["error"]))
     place = document.where(loc, key=kind in ("extra_forbidden", "missing"))
     if kind == "extra_forbidden":
-        return Problem(place, unknown(f"key {quoted(str(loc[-1]))}", str(loc[-1]), _keys(loc[:-1])))
+        return (place, unknown(f"key {quoted(str(loc[-1]))}", str(loc[-1]), _keys(loc[:-1])))
     if kind == "missing":
-        return Problem(place, f"key '{loc[-1]}' is missing: add it")
+        return (place, f"key '{loc[-1]}' is missing: add it")
     if kind in ("dict_type", "model_type"):
         keys = ", ".join(_keys(loc)) or "names"
-        return Problem(place, f"a mapping belongs here, with the keys {keys}")
+        return (place, f"a mapping belongs here, with the keys {keys}")
     if kind == "list_type":
-        return Problem(place, "a list belongs here, like [leaf1:1, leaf2:1]")
+        return (place, "a list belongs here, like [leaf1:1, leaf2:1]")
     if kind in ("too_short", "too_long"):
         count = context["actual_length"]
         if loc[-1] == "ends":
-            return Problem(place, f"{count} ends: a link has two, like [leaf1:11, spine1:1]")
+            return (place, f"{count} ends: a link has two, like [leaf1:11, spine1:1]")
         limit = context.get("max_length")
         cure = "add one" if limit is None else f"{limit} are possible, split the fabric"
-        return Problem(place, f"{count or 'no'} {loc[-1]}: {cure}")
-    return Problem(place, str(context.get("error", error["msg"])))
+        return (place, f"{'no' if limit is None else 'too many'} {loc[-1]}: {cure}")
+    return (place, str(context.get("error", error["msg"])))
 
 
 def unknown(thing: str, found: str, choices: Iterable[str]) -> str:
     """``thing`` is unknown; perhaps one of ``choices`` was meant."""
     known = sorted(choices)
-    # difflib takes quadratic time in the length of a word, and linear in the number of choices.
-    close = difflib.get_close_matches(found[:64], known[:5000], n=1, cutoff=0.6)
+    # difflib is slow, and fabrics have thousands of names.
+    similar = [
+        choice
+        for choice in known
+        if abs(len(choice) - len(found)) <= 2
+        and (choice[:1] == found[:1] or choice[-1:] == found[-1:])
+    ]
+    close = difflib.get_close_matches(found, similar[:1000], n=1)
     if close:
         return f"unknown {thing}: did you mean '{close[0]}'?"
     if not known:
