@@ -445,6 +445,23 @@ def test_what_a_switch_is_and_counts(lab: Lab, session: Session) -> None:
     assert np.bincount(buckets.group - SELECT.id).tolist() == [2, 2]
 
 
+def trace(lab: Lab, packet: str) -> str:
+    """What s1 would do with a packet."""
+    argv = ["ovs-appctl", f"--target={lab.run_dir}/ovs-vswitchd.ctl", "ofproto/trace"]
+    return lab.exec_in_namespace([*argv, lab.bridge("s1"), packet]).stdout
+
+
+def test_a_bounce_may_leave_by_the_port_it_came_in(lab: Lab, session: Session) -> None:
+    forget = SetField(Field.NXM_IN_PORT, 0xFFFF)
+    session.change(
+        encode.flow_add(flow(0, 1, {Field.ETH_DST: 1}, apply(Output(UPLINK)))),
+        encode.flow_add(flow(0, 2, {Field.ETH_DST: 2}, apply(forget, Output(UPLINK)))),
+    )
+    came_in = f"in_port={UPLINK},dl_dst=00:00:00:00:00"
+    assert "Datapath actions: drop" in trace(lab, f"{came_in}:01")
+    assert "Datapath actions: drop" not in trace(lab, f"{came_in}:02")
+
+
 T = TypeVar("T")
 
 
@@ -483,9 +500,8 @@ def test_duplicate_address_detection_is_not_answered(lab: Lab, session: Session)
     finally:
         lab.exec("h1", ["ip", "addr", "del", "fd00::55/64", "dev", "eth0"])
     announced = "in_port=7,arp,arp_op=1,arp_sha=02:00:00:00:00:01,arp_spa=10.0.0.1"
-    trace = ["ovs-appctl", f"--target={lab.run_dir}/ovs-vswitchd.ctl", "ofproto/trace"]
     answered = {
-        target: lab.exec_in_namespace([*trace, lab.bridge("s1"), f"{announced},{target}"]).stdout
+        target: trace(lab, f"{announced},{target}")
         for target in ("arp_tpa=10.0.0.1", "arp_tpa=10.0.0.2")
     }
     assert "Datapath actions: drop" in answered["arp_tpa=10.0.0.1"]

@@ -75,7 +75,7 @@ def test_the_longest_messages_end_soon(
 ) -> None:
     room = 0xFFFF - 8 - len(prefix)
     message = framed(kind, prefix + (filler * (room // len(filler) + 1))[:room])
-    before = time.perf_counter()
+    before = time.process_time()
     with contextlib.suppress(DecodeError):
         decoder(message)
-    assert time.perf_counter() - before < 2
+    assert time.process_time() - before < 2

@@ -380,6 +380,6 @@ def test_mutated_descriptions_raise_decode_errors_only(
 def test_the_longest_reply_takes_milliseconds() -> None:
     described = flow_desc(Flow(0, 0, Match(), (), OWN))
     message = reply(MultipartType.FLOW_DESC, [described] * (65_000 // len(described)))
-    before = time.perf_counter()
+    before = time.process_time()
     assert len(decode.flow_descs(message)) > 1000
-    assert time.perf_counter() - before < 1
+    assert time.process_time() - before < 1
