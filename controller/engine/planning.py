@@ -6,7 +6,7 @@ numbered (egresses, trees, zones) keeps its number in the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -63,7 +63,7 @@ def make_plan(
 
     members = [[fabric.switch_index[s] for s in egress] for egress in egresses]
     sources = {fabric.switch_index[key.ingress] for key in demands.keys}
-    kept = _forest(fabric, _thinned(previous), egresses) if previous is not None else None
+    kept = _forest(fabric, previous, egresses, _surplus(previous)) if previous is not None else None
     grown = forest.grow(_network(fabric, None), members, TREES_PER_EGRESS, kept, sources)
     network = _network(fabric, link_state)
     grown = forest.reconnect(network, members, grown, sources)
@@ -241,8 +241,13 @@ def _demand(
     )
 
 
-def _forest(fabric: Fabric, plan: Plan, egresses: Sequence[AttachmentSet]) -> Forest:
-    """The plan's trees of these egresses."""
+def _forest(
+    fabric: Fabric,
+    plan: Plan,
+    egresses: Sequence[AttachmentSet],
+    without: Collection[tuple[int, int]] = (),
+) -> Forest:
+    """The plan's trees of these egresses; those ``without`` are dead, only to hold their ids."""
     position = {egress: g for g, egress in enumerate(egresses)}
     name = {e.id: e.members for e in plan.egresses}
     arcs = {(a.tail.switch, a.tail.port): a.index for a in fabric.arcs}
@@ -258,6 +263,8 @@ def _forest(fabric: Fabric, plan: Plan, egresses: Sequence[AttachmentSet]) -> Fo
         for switch, port in tree.next_port.items():
             if switch in fabric.switch_index:
                 row[fabric.switch_index[switch]] = arcs.get((switch, port), gone)
+        if (tree.egress, tree.id) in without:
+            row.fill(gone)
         egress.append(g)
         ids.append(tree.id)
         rows.append(row)
@@ -268,25 +275,19 @@ def _forest(fabric: Fabric, plan: Plan, egresses: Sequence[AttachmentSet]) -> Fo
     )
 
 
-def _thinned(plan: Plan) -> Plan:
-    """The plan without trees that exceed the family size and carry nothing, newest first."""
-    used = {
-        (egress.id, tree)
-        for egress in plan.egresses
-        for key, weights in plan.weights.items()
-        if key.egress == egress.members
-        for tree in weights
-    }
-    surplus = {
-        e.id: sum(t.egress == e.id for t in plan.trees) - TREES_PER_EGRESS for e in plan.egresses
-    }
-    kept = []
+def _surplus(plan: Plan) -> set[tuple[int, int]]:
+    """(Egress, tree) ids beyond the family size that carry nothing, newest first."""
+    number = {e.members: e.id for e in plan.egresses}
+    used = {(number[key.egress], tree) for key, row in plan.weights.items() for tree in row}
+    excess = {e.id: -TREES_PER_EGRESS for e in plan.egresses}
+    for tree in plan.trees:
+        excess[tree.egress] += 1
+    surplus: set[tuple[int, int]] = set()
     for tree in sorted(plan.trees, key=lambda t: -t.id):
-        if surplus[tree.egress] > 0 and (tree.egress, tree.id) not in used:
-            surplus[tree.egress] -= 1
-        else:
-            kept.append(tree)
-    return replace(plan, trees=tuple(sorted(kept, key=lambda t: (t.egress, t.id))))
+        if excess[tree.egress] > 0 and (tree.egress, tree.id) not in used:
+            excess[tree.egress] -= 1
+            surplus.add((tree.egress, tree.id))
+    return surplus
 
 
 def _trees(fabric: Fabric, grown: Forest, numbers: Sequence[int]) -> tuple[PlannedTree, ...]:

@@ -84,7 +84,9 @@ class _Rounding:
         whole = np.repeat(self.total, sizes)
         sums = np.repeat(np.add.reduceat(wanted, self.starts), sizes)
         self.exact = wanted / sums * whole
-        self.units = np.floor(self.exact + 1e-6).astype(np.int64)
+        self.least = np.floor(self.exact + 1e-6).astype(np.int64)
+        self.most = np.ceil(self.exact - 1e-6).astype(np.int64)
+        self.units = self.least.copy()
         self.inverse = np.append(
             np.divide(
                 1.0,
@@ -118,7 +120,7 @@ class _Rounding:
                 path = min(
                     range(first, end),
                     key=lambda p: (
-                        self.units[p] > self.exact[p],
+                        self.units[p] >= self.most[p],
                         round(self._peak(p), 9),
                         round(self.units[p] - self.exact[p], 6),
                         (p - first - k) % size,
@@ -127,18 +129,22 @@ class _Rounding:
                 self._put(path, 1)
 
     def improve(self) -> None:
-        """Move single units off the worst link while that helps."""
+        """Move single units off the worst link while that helps and they stay a rounding."""
         owner = np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
         for _ in range(MAX_MOVES):
             worst = int(self.level.argmax())
-            crossing = (self.paths.arcs == worst).any(1) & (self.units > 0) & (self.quantum > 0)
+            crossing = (
+                (self.paths.arcs == worst).any(1) & (self.units > self.least) & (self.quantum > 0)
+            )
             best: tuple[float, int, int] | None = None
             for path in np.flatnonzero(crossing).tolist():
                 k = owner[path]
                 self._put(path, -1)
                 for other in range(int(self.starts[k]), int(self.ends[k])):
+                    if self.units[other] >= self.most[other] or other == path:
+                        continue
                     peak = self._peak(other)
-                    if other != path and (best is None or peak < best[0]):
+                    if best is None or peak < best[0]:
                         best = (peak, path, other)
                 self._put(path, 1)
             if best is None or not best[0] < self.level[worst] * (1 - 1e-9):
