@@ -1,0 +1,72 @@
+"""The ``heald`` command. Each subcommand is loaded only when it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+import heald
+from heald.distribution import require_own_packages
+
+SERVER_VARIABLE = "HEALD_SERVER"
+
+# The module controller.cli.NAME defines the click command called NAME.
+COMMANDS = {
+    "run": "Start the controller",
+    "demo": "See it all at work in a lab on this machine",
+    "lab": "A Mininet lab from a topology file, with a prompt",
+    "topology": "Check and show topology files",
+    "intent": "Apply, get, list, watch and delete intents",
+    "status": "How the controller, its switches and its intents fare",
+    "links": "Load of each link: planned, carried, foreign",
+    "plan": "The running plan: trees, weights, and how good they are",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name, so that ``heald --help`` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"controller.cli.{cmd_name}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Examples:
+  heald run topologies/leaf-spine.yaml
+  heald intent apply intents.yaml --wait
+  heald links --watch
+  heald --server unix:/run/heald/api.sock status
+""",
+)
+@click.option(
+    "--server",
+    envvar=SERVER_VARIABLE,
+    metavar="ADDRESS",
+    help=f"The controller: HOST:PORT or unix:PATH [${SERVER_VARIABLE}, or 127.0.0.1:50051]",
+)
+@click.version_option(heald.__version__, prog_name="heald", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context, server: str | None) -> None:
+    """Heald: an OpenFlow controller for accelerator fabrics."""
+    ctx.obj = server
+
+
+def main() -> None:
+    require_own_packages()
+    cli(prog_name="heald")
