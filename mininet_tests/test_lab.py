@@ -203,7 +203,7 @@ def test_nothing_is_left_of_a_lab_whose_process_was_killed(start_lab: StartLab) 
     in_host = lab.popen("h1", ["sleep", "1000"])
     namespaces = {_namespace(lab.pid), *map(_namespace, lab.description.host_pids.values())}
     os.kill(lab.pid, signal.SIGKILL)
-    lab._process.wait()
+    lab.process.popen.wait()
     assert lab.run_dir in rundir.remove_dead()
     assert not lab.run_dir.exists()
     assert inside.wait(5) == in_host.wait(5) == -signal.SIGKILL
@@ -213,8 +213,8 @@ def test_nothing_is_left_of_a_lab_whose_process_was_killed(start_lab: StartLab) 
 
 def test_a_lab_goes_with_the_process_that_holds_it(start_lab: StartLab) -> None:
     lab = start_lab(small_fabric())
-    lab._control.close()  # What the kernel does when the holder is killed.
-    assert lab._process.wait(20) == 0
+    lab.process.let_go()
+    assert lab.process.popen.wait(20) == 0
     assert not lab.run_dir.exists()
 
 

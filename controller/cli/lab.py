@@ -86,7 +86,7 @@ def lab(
                 sys.stdin.read()
             else:
                 click.echo(_welcome(running, not no_controller), err=True)
-                running.prompt()
+                running.process.prompt()
     except TopologyErrors as errors:
         raise _failure(str(errors)) from None
     except LabError as error:

@@ -10,32 +10,23 @@ directory.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import socket
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from controller.fabric.load import load
 from controller.fabric.model import Fabric
-from controller.lab import inside, ovs, requirements, rundir
-from controller.lab.description import Description, read_description, write_wiring
+from controller.lab import inside, ovs, requirements
 from controller.lab.errors import LabError
+from controller.lab.launch import LabProcess, Progress
 from controller.lab.scale import scaled_topology
 from controller.lab.wiring import HostNic, scaled, wire
 
 DEFAULT_CONTROLLER = "tcp:127.0.0.1:6653"
-_START_S = 120.0
-_STOP_S = 20.0
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +42,17 @@ class PortCounters:
 class Lab:
     """A running lab; made by `Lab.start`, ended by `close` or by leaving the ``with`` block."""
 
-    def __init__(
-        self,
-        fabric: Fabric,
-        topology_file: Path | None,
-        run_dir: Path,
-        process: subprocess.Popen[bytes],
-        control: socket.socket,
-        description: Description,
-    ) -> None:
+    def __init__(self, fabric: Fabric, topology_file: Path | None, process: LabProcess) -> None:
         self.fabric = fabric
         """What the lab emulates, with the capacities that it really has."""
         self.topology_file = topology_file
         """The file that says so, for the controller; None if the lab was made of a `Fabric`."""
-        self.run_dir = run_dir
-        self.description = description
-        self._process = process
-        self._control = control
-        self._interface = {(p.switch, p.port): p.interface for p in description.wiring.ports}
-        self._bridge = {b.switch: b.bridge for b in description.wiring.bridges}
+        self.process = process
+        self.run_dir = process.run_dir
+        self.description = process.description
+        wiring = process.description.wiring
+        self._interface = {(p.switch, p.port): p.interface for p in wiring.ports}
+        self._bridge = {b.switch: b.bridge for b in wiring.bridges}
 
     @classmethod
     def start(
@@ -99,35 +82,12 @@ class Lab:
         requirements.require()
         fabric, text = _scaled(topology, scale)
         wiring = wire(fabric)
-        run_dir, lock = rundir.create()
-        ours, theirs = socket.socketpair()
-        try:
-            write_wiring(wiring, run_dir)
-            file = topology if isinstance(topology, Path) else None
-            if file is not None and text is not None:
-                file = run_dir / file.name
-                file.write_text(text)
-            argv = [sys.executable, "-m", "controller.lab.process", str(run_dir)]
-            argv += [f"--control={theirs.fileno()}", f"--lock={lock}"]
-            argv += [f"--controller={controller}"] if controller else []
-            process = subprocess.Popen(
-                argv,
-                stdin=None if foreground else subprocess.DEVNULL,
-                stdout=None if foreground else subprocess.DEVNULL,
-                start_new_session=not foreground,
-                pass_fds=(theirs.fileno(), lock),
-                env=inside.environment(),
-            )
-        finally:
-            theirs.close()
-            os.close(lock)
-        try:
-            _wait_ready(ours, progress)
-            description = read_description(run_dir)
-        except BaseException:
-            _end(process, ours, run_dir)
-            raise
-        return cls(fabric, file, run_dir, process, ours, description)
+        process = LabProcess(wiring, controller, foreground, progress)
+        file = topology if isinstance(topology, Path) else None
+        if file is not None and text is not None:
+            file = process.run_dir / file.name
+            file.write_text(text, encoding="utf-8")
+        return cls(fabric, file, process)
 
     def __enter__(self) -> Lab:
         return self
@@ -142,25 +102,12 @@ class Lab:
 
     def close(self) -> None:
         """End everything that runs in the lab and remove it; also after its process has crashed."""
-        _end(self._process, self._control, self.run_dir)
+        self.process.close()
 
     @property
     def pid(self) -> int:
         """The lab process; its network namespace holds the switches and the controller."""
         return self.description.pid
-
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def prompt(self) -> None:
-        """Run Mininet's prompt on the terminal until the user leaves it; this ends the lab."""
-        self._control.sendall(b"prompt\n")
-        while True:
-            try:
-                self._process.wait()
-                return
-            except KeyboardInterrupt:
-                continue  # The terminal sends it to the prompt too, and there it has a meaning.
 
     # Programs inside
 
@@ -315,39 +262,3 @@ def _scaled(topology: Fabric | Path, scale: float) -> tuple[Fabric, str | None]:
 def _entries(dump: str) -> list[str]:
     lines = (line.strip() for line in dump.splitlines())
     return [line for line in lines if line and not line.startswith("OFPST_")]
-
-
-def _wait_ready(control: socket.socket, progress: Progress) -> None:
-    deadline = time.monotonic() + _START_S
-    with control.makefile("r") as lines:
-        while True:
-            control.settimeout(max(0.001, deadline - time.monotonic()))
-            try:
-                line = _line(lines)
-            except TimeoutError:
-                raise LabError(f"The lab was not ready within {_START_S:.0f} s") from None
-            message = json.loads(line)
-            if "progress" in message:
-                progress(message["progress"])
-            elif "error" in message:
-                raise LabError(message["error"])
-            else:
-                control.settimeout(None)
-                return
-
-
-def _line(lines: IO[str]) -> str:
-    line = lines.readline()
-    if not line:
-        raise LabError("The lab process ended while it started; its error is above")
-    return line
-
-
-def _end(process: subprocess.Popen[bytes], control: socket.socket, run_dir: Path) -> None:
-    control.close()
-    try:
-        process.wait(_STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    rundir.remove(run_dir)

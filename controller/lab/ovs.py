@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from controller.lab.errors import LabError
-from controller.lab.kernel import die_with_parent
+from controller.lab.kernel import die_with_parent, go_first
 from controller.lab.shaping import qos_commands
 from controller.lab.wiring import Wiring
 
 _SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 _START_S = 15.0
+_NICE = -15
 
 
 def environment(run_dir: Path) -> dict[str, str]:
@@ -88,7 +89,7 @@ class OpenVSwitch:
                 stderr=subprocess.DEVNULL,
                 env=os.environ | environment(self._run_dir),
                 start_new_session=True,
-                preexec_fn=die_with_parent,
+                preexec_fn=_as_daemon,
             )
         )
 
@@ -106,6 +107,12 @@ class OpenVSwitch:
                 tail = log.read_text()[-500:] if log.exists() else ""
                 raise LabError(f"ovsdb-server does not start in {self._run_dir}: {tail}")
             time.sleep(0.005)
+
+
+def _as_daemon() -> None:
+    # A pause of 30 ms overflows the receive buffers of the ports.
+    go_first(_NICE)
+    die_with_parent()
 
 
 def controller_commands(wiring: Wiring, target: str) -> list[str]:

@@ -1,9 +1,9 @@
 """``python -m controller.lab.process RUN_DIR --control FD --lock FD``: the process that is a lab.
 
 It builds what ``RUN_DIR/wiring.json`` says in a network namespace of its own, writes ``lab.json``,
-and holds it until the control socket closes, or TERM or INT come. One JSON object a line on the
-socket: ``{"progress": text}``, then ``{"ready": true}`` or ``{"error": text}``; ``prompt`` from the
-other side runs Mininet's prompt on standard input, and ends the lab with it.
+and holds it until the control socket closes, or TERM, HUP or INT come. One JSON object a line on
+the socket: ``{"progress": text}``, then ``{"ready": true}`` or ``{"error": text}``; ``prompt`` from
+the other side runs Mininet's prompt on standard input, and ends the lab with it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def main() -> int:
     os.environ.update(environment(options.run_dir), PATH=search_path())
     os.environ[rundir.MARKER] = str(options.run_dir)
     logging.basicConfig(filename=options.run_dir / "lab.log", level=logging.INFO)
-    signal.signal(signal.SIGTERM, _leave)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     with socket.socket(fileno=options.control) as control:
         os.set_inheritable(control.fileno(), False)
         return _Lab(options.run_dir, options.controller, control).run()
@@ -102,7 +103,8 @@ class _Lab:
     def _end_with_parent(self) -> None:
         while self._control.recv(64):
             pass
-        os.kill(os.getpid(), signal.SIGTERM)
+        # To the main thread, so that it leaves the prompt's read.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
     def _say(self, **message: object) -> None:
         try:
