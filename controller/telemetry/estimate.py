@@ -55,8 +55,11 @@ def settled(
     group counters have caught up with.
     """
     now = carried(fabric, sent_bytes, window_s)
+    covered_s = min((rates.history_s for rates in sent_bytes.values()), default=0.0)
     return Averages(
-        window_s, np.minimum(now, carried(fabric, sent_bytes, window_s, skip=1)), own_bps
+        min(window_s, covered_s),
+        np.minimum(now, carried(fabric, sent_bytes, window_s, skip=1)),
+        own_bps,
     )
 
 
@@ -89,8 +92,9 @@ def foreign_load(fabric: Fabric, averages: Sequence[Averages]) -> Floats:
     capacity = np.array([arc.capacity_bps for arc in fabric.arcs])
     proven = np.zeros(len(capacity))
     for each in averages:
-        unsure = each.own_bps * min(1.0, LAG_S / each.window_s)
-        proven = np.maximum(proven, each.carried_bps - each.own_bps - unsure)
+        if each.window_s > LAG_S:
+            own_at_most = each.own_bps * each.window_s / (each.window_s - LAG_S)
+            proven = np.maximum(proven, each.carried_bps - own_at_most)
     return np.where(proven < NOISE_FLOOR * capacity, 0.0, np.minimum(proven, capacity))
 
 
