@@ -79,7 +79,7 @@ def make_links(fabric: Fabric, version: int = 1) -> LinkState:
     n = len(fabric.arcs)
     capacity = np.array([arc.capacity_bps for arc in fabric.arcs])
     foreign = np.zeros(n)
-    foreign[0] = 240e9
+    foreign[0] = 60e9
     up = np.ones(n, dtype=np.bool_)
     up[-2:] = False
     usable = np.where(up, capacity - foreign, 0.0)

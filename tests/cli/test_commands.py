@@ -1,0 +1,176 @@
+"""The commands as people and scripts meet them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.main import COMMANDS, cli
+from controller.intents.model import IntentState as S
+from heald import connectivity
+from tests.northbound.harness import Served, make_links, make_plan
+
+ROOT = Path(__file__).parents[2]
+FILE = """\
+intents:
+  - name: train-a
+    labels: {team: research}
+    connectivity: {endpoints: {hosts: [h1, h2]}}
+  - name: everyone
+    connectivity: {endpoints: {all: true}}
+"""
+
+
+def run(north: Served, *arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(cli, ["--server", north.address, *arguments], input=stdin)
+
+
+def test_help_is_quick_because_it_loads_no_command() -> None:
+    code = (
+        "import sys; from controller.cli.main import cli\n"
+        "try: cli(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('grpc', 'rich', 'numpy', 'yaml', 'google') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    for name in COMMANDS:
+        assert f"\n  {name} " in done.stdout
+
+
+def test_version() -> None:
+    assert CliRunner().invoke(cli, ["--version"]).output.startswith("heald 0.")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "intent apply",
+        "intent get",
+        "intent list",
+        "intent watch",
+        "intent delete",
+        "status",
+        "links",
+        "plan",
+    ],
+)
+def test_every_command_helps_with_examples(command: str) -> None:
+    done = CliRunner().invoke(cli, [*command.split(), "--help"])
+    assert done.exit_code == 0
+    assert f"heald {command}" in done.output.split("Examples:")[1]
+
+
+def test_apply_list_get_delete(north: Served, tmp_path: Path) -> None:
+    (tmp_path / "i.yaml").write_text(FILE)
+    done = run(north, "intent", "apply", str(tmp_path / "i.yaml"))
+    assert (done.exit_code, done.output) == (0, "2 intents applied, revision 1\n")
+    listed = run(north, "intent", "list", "--label", "team=research").output
+    assert "train-a" in listed
+    assert "everyone" not in listed
+    got = json.loads(run(north, "intent", "get", "train-a", "--json").output)
+    assert got["spec"]["connectivity"]["endpoints"]["hosts"] == ["h1", "h2"]
+    assert got["status"]["state"] == "PENDING"
+    assert "h1 h2" in run(north, "intent", "get", "train-a").output
+    assert run(north, "intent", "delete", "train-a").output == "train-a: withdrawing\n"
+    missing = run(north, "intent", "delete", "train-b")
+    assert missing.exit_code == 1
+    assert "there is no intent" in missing.stderr
+    assert run(north, "intent", "delete", "train-b", "--ignore-missing").exit_code == 0
+
+
+def test_dry_run_changes_nothing(north: Served) -> None:
+    done = run(north, "intent", "apply", "-", "--dry-run", stdin=FILE)
+    assert done.output == "2 intents would be applied\n"
+    assert not north.book.intents
+
+
+def test_mistakes_of_all_files_have_places_and_nothing_is_applied(
+    north: Served, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(FILE)
+    bad.write_text("intents:\n- name: x\n  connectivity: {endpoints: {hosts: [h1, h22, h33]}}\n")
+    done = run(north, "intent", "apply", str(good), str(bad))
+    assert done.exit_code == 2
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith(f"{bad}:3:42: fabric 'lab' has no host 'h22'; did you mean")
+    assert lines[1].startswith(f"{bad}:3:47: ")
+    assert not north.book.intents
+    again = run(north, "intent", "apply", str(good), str(good), str(tmp_path / "none"))
+    assert again.exit_code == 2
+    assert "none:1:1: cannot be read" in again.stderr
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(FILE)
+    twice = run(north, "intent", "apply", str(good), str(copy))
+    assert f"{copy}:2:11: 'train-a' is also the name at {good}:2:11" in twice.stderr
+
+
+def test_waiting_for_active(north: Served) -> None:
+    with north.client() as client:
+        client.apply([connectivity("train-a", hosts=["h1", "h2"], labels={"team": "research"})])
+
+    def engine() -> None:
+        for event in north.client().watch():
+            name = event.intent.name.rpartition("/")[2]
+            if name == "everyone":
+                north.report("everyone", S.PLANNED, S.INSTALLING, S.ACTIVE)
+                north.report("train-a", S.PLANNED, S.ACTIVE)
+                return
+
+    thread = threading.Thread(target=engine)
+    thread.start()
+    done = run(north, "intent", "apply", "-", "--wait", stdin=FILE)
+    thread.join(10)
+    assert done.exit_code == 0, done.output
+    assert "2 intents active after" in done.output
+
+
+def test_waiting_in_vain_says_why(north: Served) -> None:
+    done = run(north, "intent", "apply", "-", "--wait", "--timeout", "0.3", stdin=FILE)
+    assert done.exit_code == 1
+    assert "not active after 0.3 s" in done.stderr
+    assert "train-a is PENDING (Accepted)" in done.stderr
+
+
+def test_no_controller_is_one_sentence(tmp_path: Path) -> None:
+    for arguments in (["status"], ["intent", "apply", "-"], ["links"], ["intent", "watch"]):
+        done = CliRunner().invoke(cli, ["--server", f"unix:{tmp_path}/no", *arguments], input=FILE)
+        assert done.exit_code == 1
+        assert len(done.stderr.splitlines()) == 1
+        assert "no controller answers" in done.stderr
+        assert "heald run" in done.stderr
+
+
+def test_status_links_and_plan(north: Served) -> None:
+    assert "nothing is measured yet" in run(north, "links").output
+    assert "no plan yet" in run(north, "plan").stderr
+    north.brain.show(
+        links=make_links(north.brain.now.fabric), plan=make_plan(), plan_committed=True
+    )
+    status = run(north, "status").output
+    assert "! spine1 (dpid 3) is not connected" in status
+    assert "plan 7 (installed): lp by GLOP" in status
+    assert json.loads(run(north, "status", "--json").output)["epoch"] == "4"
+
+    links = run(north, "links").output.splitlines()
+    loaded = next(line for line in links if "leaf1:1 " in line)
+    assert [word for word in loaded.split() if word[0] not in "█▒·"] == [
+        "leaf1-spine1", "leaf1:1", "spine1:1", "400G", "25.0%", "50G", "40G", "60G",
+    ]  # fmt: skip
+    assert loaded.count("█") == 2
+    assert loaded.count("▒") == 4
+    assert any("down" in line for line in links if "leaf2-spine2" in line)
+    assert len(json.loads(run(north, "links", "--json").output)["links"]) == 8
+
+    plan = run(north, "plan").output
+    assert "leaf1 → spine2 → leaf2" in plan
+    assert "68.8%" in plan
