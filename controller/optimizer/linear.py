@@ -1,9 +1,10 @@
 """Strategy ``lp``: shares that minimise the utilisation of the worst link, by linear programming.
 
-The path formulation over the forest, solved by OR-Tools. Further rounds then fix the links that
-bind and minimise the worst of the others (max-min), and a last one spreads each demand as evenly
-over its shortest paths as that allows, which hedges against demands that were measured wrong (the
-idea of variable hedging in Poutievski et al., "Jupiter evolving", SIGCOMM 2022).
+The path formulation over the forest, solved by OR-Tools. In small problems further rounds then
+fix the links that bind and minimise the worst of the others (max-min). A last step spreads each
+demand as evenly over its shortest paths as that allows, which hedges against demands that were
+measured wrong (the idea of variable hedging in Poutievski et al., "Jupiter evolving", SIGCOMM
+2022).
 
 Nothing the solver says is trusted: shares are repaired and evaluated here, and the lower bound is
 recomputed from link prices by weak duality, so a certificate holds even if the solver is off.
@@ -20,7 +21,8 @@ from controller.optimizer.paths import Paths, load, spread, trace, utilisation
 from controller.optimizer.problem import Demand, Floats, Forest, Network, Solution
 
 MAX_MIN_ROUNDS = 3
-REFINED_PATHS = 20_000
+REFINED_PATHS = 2_000
+SPREAD_STEPS = 100
 GLOP_LIMIT_S = 5.0
 PDLP_LIMIT_S = 60.0
 
@@ -179,7 +181,10 @@ class _Problem:
                 if self._mlu(found.share) < best_mlu:
                     best, best_mlu = found.share, self._mlu(found.share)
             solved = found.solver == "GLOP"
-            if not refine or not solved or len(self.columns) > REFINED_PATHS:
+            if not refine:
+                return Found(best, first.price, first.solver, seconds)
+            if not solved or len(self.columns) > REFINED_PATHS:
+                best = self._toward_plain(best, best_mlu)
                 return Found(best, first.price, first.solver, seconds)
             reached = utilisation(
                 load(self.paths, found.share * self.rate, self.arc_count), self.network
@@ -282,6 +287,31 @@ class _Problem:
             return None
         x, _, seconds = answer
         return Found(self._repaired(x[:count]), np.zeros(self.arc_count), "GLOP", seconds)
+
+    def _toward_plain(self, share: Floats, limit: float) -> Floats:
+        """Move all demands together towards their plain spread while no arc exceeds ``limit``.
+
+        Demands that would load a full arc further stop, the others go on.
+        """
+        paths, arcs = self.paths, self.paths.arcs
+        ceiling = limit * self.network.capacity_bps
+        step = self.plain - share
+        share, done = share.copy(), 0.0
+        for _ in range(SPREAD_STEPS):
+            change = load(paths, step * self.rate, self.arc_count)
+            room = np.maximum(0.0, ceiling - load(paths, share * self.rate, self.arc_count))
+            grows = change > 1e-9 * ceiling
+            reach = np.divide(room, change, out=np.full(self.arc_count, np.inf), where=grows)
+            part = min(1.0 - done, float(reach.min(initial=np.inf)))
+            share += part * step
+            done += part
+            full = np.append(grows & (reach <= part), False)
+            if done >= 1 or not full.any():
+                break
+            stopped = np.zeros(int(paths.demand.max()) + 1, bool)
+            stopped[paths.demand[full[arcs].any(1) & (step > 0)]] = True
+            step = np.where(stopped[paths.demand], 0.0, step)
+        return normalised(paths, np.maximum(share, 0.0), self.plain)
 
     def _repaired(self, x: Floats) -> Floats:
         """All path shares from the program's columns: positive, summing to 1 for each demand."""

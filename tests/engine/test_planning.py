@@ -252,7 +252,7 @@ def test_nothing_asked_is_a_plan_too() -> None:
     assert plan.certificate.mlu == plan.certificate.bound == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_plans_survive_any_sequence_of_failures(data: st.DataObject) -> None:
     fabric = leaf_spine(3, 2)

@@ -13,7 +13,7 @@ from tests.optimizer.graphs import demand, leaf_spine
 from tests.optimizer.test_linear import instances
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(instances())
 def test_weights_sum_to_the_total_on_trees_that_work(
     instance: tuple[Network, Forest, Demand],

@@ -128,7 +128,7 @@ def test_a_ring_is_used_both_ways() -> None:
             assert len(ways) == 2
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_any_graph_gets_loop_free_spanning_disjoint_trees(data: st.DataObject) -> None:
     net = data.draw(networks())
@@ -150,7 +150,7 @@ def test_any_graph_gets_loop_free_spanning_disjoint_trees(data: st.DataObject) -
                 assert any(not a & b for i, a in enumerate(ways) for b in ways[:i])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_growing_again_changes_nothing(data: st.DataObject) -> None:
     net = data.draw(networks())
@@ -160,7 +160,7 @@ def test_growing_again_changes_nothing(data: st.DataObject) -> None:
     assert same(forest, grow(net, members, previous=forest))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_repair_keeps_valid_trees_and_never_reuses_an_id(data: st.DataObject) -> None:
     net = data.draw(networks(connected=True))
