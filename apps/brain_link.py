@@ -90,9 +90,9 @@ class BrainLink:
                 if time.monotonic() >= complain_at_s:
                     complain_at_s = time.monotonic() + COMPLAIN_S
                     log.warning(
-                        "no brain at %s: %s; still trying, switches keep forwarding",
+                        "no brain at %s yet: %s; still trying, switches keep forwarding",
                         self._path,
-                        error.strerror or error,
+                        os.strerror(error.errno) if error.errno else error,
                     )
                 hub.sleep(retry_s)
                 retry_s = min(2 * retry_s, LAST_RETRY_S)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import time
 from collections import deque
 from typing import Any, Protocol
@@ -120,7 +121,7 @@ class SwitchConnection(controller.Datapath):
         except TimeoutError:
             self.drop("does not read")
         except OSError as error:
-            self.drop(f"connection lost: {error.strerror or error}")
+            self.drop(f"connection lost: {_reason(error)}")
 
     # ---- ending --------------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ class SwitchConnection(controller.Datapath):
                 messages, rest = split(rest + data)
                 self._receive_all(messages)
         except OSError as error:
-            self.drop(f"connection lost: {error.strerror or error}")
+            self.drop(f"connection lost: {_reason(error)}")
         except DecodeError as error:
             self.drop(f"malformed message: {error}")
         except WrongVersionError as error:
@@ -228,6 +229,11 @@ class SwitchConnection(controller.Datapath):
             self.ports[status.port.port] = status.port
         if self.receiver is not None:
             self.receiver.port_changed(status)
+
+
+def _reason(error: OSError) -> str:
+    # eventlet gives the symbol where the system gives words.
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 def serve(socket: Any, address: tuple[Any, ...]) -> None:

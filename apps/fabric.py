@@ -7,6 +7,8 @@ unix:PATH``.
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 import signal
 import sys
@@ -28,6 +30,8 @@ from apps.supervisor import BAD_CONFIGURATION, Supervisor
 from apps.switches import Switches
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+logs.quieten()
 
 
 class Fabric(app_manager.RyuApp):
@@ -65,6 +69,7 @@ class Fabric(app_manager.RyuApp):
         self._spawn(self._switches.check_loop)
         if self._supervisor is not None:
             self._spawn(self._supervise, self._supervisor)
+        atexit.register(self._leave)
         return hub.spawn(self._end_process, raise_error=True)
 
     def stop(self) -> None:
@@ -99,6 +104,12 @@ class Fabric(app_manager.RyuApp):
     def _end_process(self) -> None:
         """ryu-manager waits for this greenlet, stops its apps and exits with this code."""
         raise SystemExit(self._ended.wait())
+
+    def _leave(self) -> None:
+        """All is stopped by now, and to take Ryu's modules apart would last a second more."""
+        if self._ended.ready():
+            logging.shutdown()
+            os._exit(self._ended.wait())
 
     def _await_signal(self, wakeup: int) -> None:
         green_os.read(wakeup, 1)

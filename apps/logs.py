@@ -8,10 +8,13 @@ FORMAT = "%(asctime)s.%(msecs)03d %(levelname)-7s %(name)s: %(message)s"
 TIME_FORMAT = "%H:%M:%S"
 
 
+def quieten() -> None:
+    """Ryu tells of each app that it loads."""
+    logging.getLogger("ryu.base.app_manager").setLevel(logging.WARNING)
+
+
 def configure() -> None:
     """Give the handlers that ryu-manager made a readable format; those of the user keep theirs."""
-    # It tells of each app that it loads.
-    logging.getLogger("ryu.base.app_manager").setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
         if handler.formatter is None:
             handler.setFormatter(logging.Formatter(FORMAT, TIME_FORMAT))

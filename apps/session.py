@@ -163,13 +163,15 @@ class Session:
 
     def execute(self, batch: pb.Batch, pause: Callable[[], None]) -> None:
         """Send a batch and its barrier. ``pause`` is called between slices of a long one."""
-        messages = batch.messages
+        messages = list(batch.messages)
         count = len(messages)
         for index, message in enumerate(messages):
-            if len(message) < HEADER_BYTES or not _is_whole(message):
+            if not _is_whole(message):
                 text = f"message {index} of the batch is no OpenFlow 1.5 message; nothing was sent"
                 self.refuse(batch, text, index)
                 return
+            if index % SLICE_MESSAGES == SLICE_MESSAGES - 1:
+                pause()
         first = self._wire.take_xids(count + 1)
         # Before anything is sent: an error may come back during a pause.
         self._orders.append(
@@ -361,7 +363,8 @@ class Session:
 
 
 def _is_whole(message: bytes) -> bool:
-    return message[0] == VERSION and message[2] << 8 | message[3] == len(message)
+    size = len(message)
+    return size >= HEADER_BYTES and message[0] == VERSION and message[2] << 8 | message[3] == size
 
 
 def _numbered(messages: list[bytes], first: int) -> bytes:

@@ -69,6 +69,7 @@ class Controller:
     """A running `ryu-manager apps.fabric`."""
 
     def __init__(self, directory: Path, *options: str) -> None:
+        directory.mkdir(exist_ok=True)
         self.port = free_port()
         self.log_path = directory / "controller.log"
         with self.log_path.open("wb") as log:

@@ -1,0 +1,186 @@
+"""The session with one switch on its own: numbers, order, deadlines."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from struct import pack
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.session import ANSWER_S, Neighbours, Session
+from controller.openflow.decode import PortDesc
+from controller.openflow.wire import (
+    Header,
+    MessageType,
+    MultipartType,
+    compose,
+    header,
+    split,
+)
+from heald.internal.v1 import session_pb2 as pb
+
+
+class Peer:
+    """Both ends of a session, and its clock."""
+
+    def __init__(self) -> None:
+        self.name, self.peer = "leaf-1", "192.0.2.1:1"
+        self.ports: dict[int, PortDesc] = {}
+        self.sent: list[bytes] = []
+        self.told: list[pb.FromSession] = []
+        self.samples: list[pb.Sample] = []
+        self.dropped = ""
+        self.now_s = 0.0
+        self._xid = 0
+        self.session = Session(self, self, 1, 1, Neighbours(), lambda: self.now_s)
+
+    def take_xids(self, count: int) -> int:
+        self._xid += count
+        return self._xid - count + 1
+
+    def drop(self, reason: str) -> None:
+        self.dropped = self.dropped or reason
+
+    def send(self, buf: object) -> bool:
+        if isinstance(buf, pb.FromSession):
+            self.told.append(buf)
+        else:
+            assert isinstance(buf, bytes)
+            messages, rest = split(buf)
+            assert not rest
+            self.sent += messages
+        return True
+
+    def sample(self, sample: pb.Sample) -> None:
+        self.samples.append(sample)
+
+    def says(self, message: bytes) -> None:
+        self.session.received(header(message), message)
+
+    def heads(self, kind: MessageType) -> list[Header]:
+        return [header(m) for m in self.sent if m[1] == kind]
+
+    def answers(self) -> list[tuple[str, int, int]]:
+        found = []
+        for message in self.told:
+            kind = message.WhichOneof("message")
+            assert kind is not None
+            body = getattr(message, kind)
+            found.append((kind, body.batch_id, getattr(body, "index", 0)))
+        return found
+
+
+def batch(number: int, size: int) -> pb.Batch:
+    messages = [compose(MessageType.FLOW_MOD, bytes(48))] * size
+    return pb.Batch(dpid=1, session=1, batch_id=number, messages=messages)
+
+
+@given(
+    st.lists(
+        st.integers(0, 6).flatmap(
+            lambda size: st.tuples(
+                st.just(size), st.lists(st.integers(0, max(0, size - 1)), max_size=3 if size else 0)
+            )
+        ),
+        max_size=5,
+    )
+)
+def test_each_batch_has_one_answer_with_its_first_error(
+    batches: list[tuple[int, list[int]]],
+) -> None:
+    peer = Peer()
+    for number, (size, _) in enumerate(batches):
+        peer.session.execute(batch(number, size), pause=lambda: None)
+    barriers = peer.heads(MessageType.BARRIER_REQUEST)
+    for barrier, (size, errors) in zip(barriers, batches, strict=True):
+        for index in errors:
+            request = compose(MessageType.FLOW_MOD, xid=barrier.xid - size + index)
+            peer.says(compose(MessageType.ERROR, pack("!HH", 5, 1) + request, barrier.xid))
+        peer.says(compose(MessageType.BARRIER_REPLY, xid=barrier.xid))
+    assert peer.answers() == [
+        ("failed", number, errors[0]) if errors else ("done", number, 0)
+        for number, (_, errors) in enumerate(batches)
+    ]
+
+
+def test_a_long_batch_lets_others_have_their_turn_every_five_milliseconds() -> None:
+    large = batch(1, 20_000)
+
+    def longest_turn_s() -> float:
+        peer = Peer()
+        turns_s = [time.process_time()]
+        peer.session.execute(large, pause=lambda: turns_s.append(time.process_time()))
+        assert len(peer.sent) == 20_001
+        return max(b - a for a, b in pairwise(turns_s))
+
+    # The shortest of a few, for the machine has other things to do as well.
+    assert min(longest_turn_s() for _ in range(5)) < 0.005
+
+
+def test_what_belongs_to_nothing_is_ignored() -> None:
+    peer = Peer()
+    peer.says(compose(MessageType.BARRIER_REPLY, xid=77))
+    peer.says(compose(MessageType.MULTIPART_REPLY, pack("!HH4x", 1, 0), 77))
+    peer.says(compose(MessageType.ERROR, pack("!HH", 1, 1) + bytes(8), 77))
+    peer.says(compose(MessageType.EXPERIMENTER, bytes(8), 77))
+    assert not peer.told
+    assert not peer.dropped
+
+
+def test_read_backs_do_not_overlap() -> None:
+    peer = Peer()
+    peer.session.read_back()
+    peer.session.read_back()
+    peer.session.read_back()
+    requests = peer.heads(MessageType.MULTIPART_REQUEST)
+    assert len(requests) == 3
+    kinds = (MultipartType.FLOW_DESC, MultipartType.GROUP_DESC, MultipartType.METER_DESC)
+    for request, kind in zip(requests, kinds, strict=True):
+        peer.says(compose(MessageType.MULTIPART_REPLY, pack("!HH4x", kind, 0), request.xid))
+    assert len(peer.told) == 1
+    assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == 6
+
+
+def test_a_switch_without_meters_is_read_back_and_one_without_groups_begins_anew() -> None:
+    for refused, is_fatal in ((2, False), (1, True)):
+        peer = Peer()
+        peer.session.read_back()
+        for index, request in enumerate(peer.heads(MessageType.MULTIPART_REQUEST)):
+            if index == refused:
+                body = pack("!HH", 1, 2) + compose(MessageType.MULTIPART_REQUEST, xid=request.xid)
+                peer.says(compose(MessageType.ERROR, body, request.xid))
+            else:
+                kind = (MultipartType.FLOW_DESC, MultipartType.GROUP_DESC, MultipartType.METER_DESC)
+                body = pack("!HH4x", kind[index], 0)
+                peer.says(compose(MessageType.MULTIPART_REPLY, body, request.xid))
+        assert bool(peer.dropped) == is_fatal
+        assert len(peer.told) == (0 if is_fatal else 1)
+
+
+def test_overdue_answers_end_the_session() -> None:
+    for order in ("batch", "read_back"):
+        peer = Peer()
+        if order == "batch":
+            peer.session.execute(batch(1, 1), pause=lambda: None)
+        else:
+            peer.session.read_back()
+        peer.now_s = ANSWER_S - 1
+        peer.session.check()
+        assert not peer.dropped
+        peer.now_s = ANSWER_S + 1
+        peer.session.check()
+        assert "answered no" in peer.dropped
+
+
+def test_polls_do_not_pile_up_on_a_slow_switch() -> None:
+    peer = Peer()
+    for _ in range(5):
+        peer.session.poll()
+    assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == 3
+    peer.now_s = ANSWER_S + 1
+    peer.session.check()
+    peer.session.poll()
+    assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == 6
+    assert not peer.dropped
