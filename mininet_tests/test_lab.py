@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.distribution import topologies_dir
 from controller.fabric.model import Fabric, Host, Link, Nic, PortRef, Switch, TrafficClass
 from controller.lab import rundir
 from controller.lab.errors import LabError
@@ -216,6 +219,30 @@ def test_a_lab_goes_with_the_process_that_holds_it(start_lab: StartLab) -> None:
     lab.process.let_go()
     assert lab.process.popen.wait(20) == 0
     assert not lab.run_dir.exists()
+
+
+def test_the_prompt_knows_hosts_and_links_and_leaves_nothing() -> None:
+    script = "h1 ping -c1 -W1 h1\nlink leaf1 spine1 down\nleaf1 ip link show leaf1-eth11\n"
+    file = topologies_dir() / "leaf-spine.yaml"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from controller.cli.lab import lab; lab()",
+            file,
+            "--no-controller",
+        ],
+        input=script,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "1 received" in done.stdout
+    assert "state DOWN" in done.stdout
+    run_dir = done.stderr.split("The lab is in ")[1].split(".")[0]
+    assert run_dir.startswith("/")
+    assert not Path(run_dir).exists()
 
 
 def test_a_fabric_too_fast_for_a_lab_is_refused_with_the_scale(start_lab: StartLab) -> None:

@@ -57,6 +57,10 @@ class FabricIntf(Intf):  # type: ignore[misc]
             self.ip, self.prefixLen = address.split("/")
         return {}
 
+    def updateIP(self) -> str | None:  # noqa: N802 - Mininet's name
+        """The prompt asks for it before it puts the address in place of a host's name."""
+        return None if self.ip is None else str(self.ip)
+
     def ifconfig(self, *args: str) -> str:
         """``up`` and ``down`` as the prompt's ``link`` command asks for them; else the state."""
         if args:
@@ -78,7 +82,12 @@ class FabricNet(Mininet):  # type: ignore[misc]
     def __init__(self) -> None:
         Mininet.inited = True
         super().__init__(
-            controller=None, build=False, switch=FabricSwitch, host=FabricHost, link=FabricLink
+            controller=None,
+            build=False,
+            switch=FabricSwitch,
+            host=FabricHost,
+            link=FabricLink,
+            intf=FabricIntf,
         )
         self.built = True
 
