@@ -37,7 +37,7 @@ COMPLAIN_S = 30.0
 
 _LENGTH = Struct("!I")
 
-log = logging.getLogger("heald.brain")
+log = logging.getLogger("heald.link")
 
 
 class LinkError(Exception):

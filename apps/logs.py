@@ -1,11 +1,10 @@
-"""How this process logs: one line an event, with its time."""
+"""How this process logs: one line an event, in the format of the brain, which logs beside it."""
 
 from __future__ import annotations
 
 import logging
 
-FORMAT = "%(asctime)s.%(msecs)03d %(levelname)-7s %(name)s: %(message)s"
-TIME_FORMAT = "%H:%M:%S"
+FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 def quieten() -> None:
@@ -17,4 +16,4 @@ def configure() -> None:
     """Give the handlers that ryu-manager made a readable format; those of the user keep theirs."""
     for handler in logging.getLogger().handlers:
         if handler.formatter is None:
-            handler.setFormatter(logging.Formatter(FORMAT, TIME_FORMAT))
+            handler.setFormatter(logging.Formatter(FORMAT))

@@ -35,7 +35,7 @@ BAD_TOPOLOGY, BAD_CONFIGURATION = 2, 3
 _SOCKET_PATH_BYTES = 107
 _PR_SET_PDEATHSIG = 1
 
-log = logging.getLogger("heald.brain")
+log = logging.getLogger("heald.supervisor")
 
 
 class Supervisor:
