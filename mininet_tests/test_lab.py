@@ -238,8 +238,9 @@ def test_the_prompt_knows_hosts_and_links_and_leaves_nothing() -> None:
         timeout=60,
         check=True,
     )
-    assert "1 received" in done.stdout
-    assert "state DOWN" in done.stdout
+    output = done.stdout + done.stderr
+    assert "1 received" in output
+    assert "state DOWN" in output
     run_dir = done.stderr.split("The lab is in ")[1].split(".")[0]
     assert run_dir.startswith("/")
     assert not Path(run_dir).exists()
