@@ -34,7 +34,7 @@ from controller.openflow.model import (
 _UNANSWERED, _ANSWERED, _LEFT_OVER, _ADVERTISE = 220, 210, 50, 100
 _ARP_REQUEST, _ARP_REPLY = 1, 2
 _SOLICITATION, _ADVERTISEMENT = 135, 136
-_SOLICITED_OVERRIDE = 0x60000000
+_ROUTER_SOLICITED_OVERRIDE = 0xE0000000
 _TARGET_LINK_LAYER_ADDRESS = 2
 
 _ARP = {Field.ETH_TYPE: ETH_ARP, Field.ARP_OP: _ARP_REQUEST}
@@ -135,6 +135,6 @@ def _advertisement(gateway_mac: int) -> tuple[Action, ...]:
         _copy(Field.IPV6_SRC, Field.IPV6_DST),
         _copy(Field.IPV6_ND_TARGET, Field.IPV6_SRC),
         SetField(Field.ICMPV6_TYPE, _ADVERTISEMENT),
-        SetField(Field.ND_RESERVED, _SOLICITED_OVERRIDE),
+        SetField(Field.ND_RESERVED, _ROUTER_SOLICITED_OVERRIDE),
         SetField(Field.ND_OPTIONS_TYPE, _TARGET_LINK_LAYER_ADDRESS),
     )

@@ -51,7 +51,7 @@ def fabric(
     for number, on in enumerate(hosts, 1):
         edge = names.index(on[0])
         addresses = (
-            IPv4Address(f"10.{edge >> 8}.{edge & 255}.{number}"),
+            IPv4Address(f"10.{edge}.{number >> 8}.{number & 255}"),
             IPv6Address(f"fd00:0:{edge:x}::{number:x}"),
         )
         attachments = tuple(port(switch) for switch in on)

@@ -192,7 +192,7 @@ def test_nd_gives_the_gateways_mac_multicast_and_unicast(net: Fabric, walker: Wa
                 assert reply[Field.IPV6_SRC] == reply[Field.IPV6_ND_TARGET] == target
                 assert reply[Field.IPV6_DST] == source
                 assert reply[Field.ICMPV6_TYPE] == 136
-                assert reply[Field.ND_RESERVED] == 0x60000000
+                assert reply[Field.ND_RESERVED] == 0xE0000000
                 assert reply[Field.ND_OPTIONS_TYPE] == 2
 
 
