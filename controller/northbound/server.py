@@ -55,7 +55,7 @@ class AddressError(Exception):
 
 
 class NorthboundServer:
-    """Serves the book and the brain over gRPC, until ``stop``."""
+    """Serves the book and the brain over gRPC, until ``stop``. Make it on the running loop."""
 
     def __init__(self, book: IntentBook, brain: Brain) -> None:
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]

@@ -64,8 +64,11 @@ def test_a_socket_left_by_a_killed_controller_is_replaced(north: Served, tmp_pat
     ],
 )
 def test_impossible_addresses_are_explained(north: Served, address: str, why: str) -> None:
+    async def start() -> None:
+        await NorthboundServer(north.book, north.brain).start(address)
+
     with pytest.raises(AddressError, match=why):
-        north.run(NorthboundServer(north.book, north.brain).start(address))
+        north.run(start())
 
 
 def test_health_follows_readiness(north: Served) -> None:
