@@ -81,6 +81,8 @@ class Brain:
         self._spawn(self._write_statuses())
         self._spawn(self._write_plans())
         self._spawn(self._tick())
+        self._spawn(self._fast.keep())
+        self._spawn(self._proof.keep())
         self._execute(self._engine.start(time.monotonic()))
         await self._failure
 

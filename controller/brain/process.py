@@ -74,8 +74,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    if options.parent_pid is not None:
-        await _stop_with_standard_input(stopping)
+    parent = await _watch_parent(stopping) if options.parent_pid is not None else None
 
     async with contextlib.AsyncExitStack() as stack:
         options.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -136,19 +135,21 @@ async def _run(options: Options, fabric: Fabric) -> None:
         if running.done():
             running.result()
         running.cancel()
+        if parent is not None:
+            parent.cancel()
         _log.info("stopping; switches keep forwarding")
 
 
-async def _stop_with_standard_input(stopping: asyncio.Event) -> None:
-    """The parent holds the other end and never writes: when it ends, so has the parent."""
+async def _watch_parent(stopping: asyncio.Event) -> asyncio.Task[None]:
+    """The parent holds the other end of standard input, which ends with it."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", 0)
     )
 
     async def wait() -> None:
-        await reader.read()
+        while await reader.read(4096):
+            pass
         stopping.set()
 
-    task = asyncio.get_running_loop().create_task(wait())
-    task.add_done_callback(lambda _: stopping.set())
+    return asyncio.get_running_loop().create_task(wait())

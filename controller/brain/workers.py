@@ -19,6 +19,7 @@ R = TypeVar("R")
 _log = logging.getLogger("heald.workers")
 _PR_SET_PDEATHSIG = 1
 _ATTEMPTS = 3
+_CHECK_S = 1.0
 
 
 def die_with_parent(parent_pid: int) -> None:
@@ -65,6 +66,12 @@ class Worker:
     async def start(self) -> None:
         """Returns once the process has imported all that it needs."""
         self.pid = await self.run(_warm)
+
+    async def keep(self) -> None:
+        """Replace a process that has died before a call has to wait for it; never returns."""
+        while True:
+            await asyncio.sleep(_CHECK_S)
+            await self.start()
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Raises what the function raises, or BrokenProcessPool when every process died of it."""
