@@ -154,12 +154,12 @@ class Brain:
     async def _plan(self, request: cmd.PlanRequest) -> None:
         worker = self._proof if request.kind is cmd.PlanKind.OPTIMISE else self._fast
         try:
-            plan, tables = await worker.run(make, request)
+            made = await worker.run(make, request)
         except Exception as error:
             _log.error("planning failed", exc_info=error)
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
         else:
-            self._handle(ev.PlanMade(request.id, plan, tables))
+            self._handle(made)
 
     async def _write_plans(self) -> None:
         while True:

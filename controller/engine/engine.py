@@ -24,7 +24,7 @@ from controller.engine.commands import (
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
-from controller.engine.planning import unroutable, worth_committing
+from controller.engine.planning import unroutable
 from controller.engine.plans import covers, same_on_switches
 from controller.engine.reconciler import Reconciler
 from controller.engine.statuses import Progress, StatusBook
@@ -168,12 +168,11 @@ class Engine:
             self.reconciler.desire(event.plan.id, event.tables)
             return [Log("info", f"adopted plan {event.plan.id}")]
         if self.plan is not None:
-            if same_on_switches(self.plan, event.plan):
+            same = same_on_switches(self.plan, event.plan)
+            if same or (reason is Reason.MEASUREMENT and not event.worth):
+                if event.running is not None and event.running.id == self.plan.id:
+                    self.plan = event.running
                 self._planned_serial = self._serial
-                return []
-            if reason is Reason.MEASUREMENT and not worth_committing(
-                self.plan, event.plan, self.fabric, self.demands, self.link_state
-            ):
                 return []
         if reason is Reason.MEASUREMENT:
             self._planner.hold(now + METRICS_HOLD_S)

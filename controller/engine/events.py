@@ -103,11 +103,17 @@ class CountersRead:
 
 @dataclass(frozen=True, slots=True)
 class PlanMade:
-    """Answer to ``RequestPlan``: the plan and what it means for every switch."""
+    """Answer to ``RequestPlan``: the plan and what it means for every switch.
+
+    ``worth``: its gain over the plan that it was to replace beats the churn. ``running`` is that
+    plan with the loads and the certificate that it has on the newest snapshots.
+    """
 
     request: int
     plan: Plan
     tables: Tables
+    worth: bool = True
+    running: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,57 @@
-"""What the engine leaves to workers: making a plan and compiling it."""
+"""What the engine leaves to workers: making plans, judging them and compiling them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from controller.dataplane.compile import compile
-from controller.dataplane.tables import Tables
 from controller.engine.commands import PlanKind, PlanRequest
-from controller.engine.planning import make_plan, reweigh_dead
-from controller.optimizer.plan import Plan
+from controller.engine.events import PlanMade
+from controller.engine.planning import evaluate, make_plan, reweigh_dead, worth_committing
+from controller.optimizer.linear import gap
+from controller.optimizer.plan import Certificate, Plan
 
 
-def make(request: PlanRequest) -> tuple[Plan, Tables]:
+def make(request: PlanRequest) -> PlanMade:
     """Answer a request; pure, so that it runs in any process. Whoever takes the plan numbers it."""
-    fabric, demands = request.fabric, request.demands
-    if request.kind is PlanKind.OPTIMISE or request.previous is None:
+    fabric, demands, link_state = request.fabric, request.demands, request.link_state
+    previous = request.previous
+    worth, running = True, None
+    if request.kind is PlanKind.OPTIMISE or previous is None:
         plan = make_plan(
-            fabric,
-            demands,
-            request.link_state,
-            request.previous,
-            strategy=request.strategy,
-            plan_id=0,
+            fabric, demands, link_state, previous, strategy=request.strategy, plan_id=0
         )
+        if previous is not None:
+            worth = worth_committing(previous, plan, fabric, demands, link_state)
+            running = _on_these_snapshots(previous, plan, request)
     elif request.kind is PlanKind.REPAIR:
-        plan = replace(
-            reweigh_dead(request.previous, fabric, request.link_state),
-            made_from=(fabric.version, demands.version, request.link_state.version),
-        )
+        repaired = reweigh_dead(previous, fabric, link_state)
+        made_from = (fabric.version, demands.version, link_state.version)
+        plan = replace(repaired, made_from=made_from)
     else:
-        plan = request.previous
-    return plan, compile(fabric, plan, demands)
+        plan = previous
+    return PlanMade(request.id, plan, compile(fabric, plan, demands), worth, running)
+
+
+def _on_these_snapshots(running: Plan, best: Plan, request: PlanRequest) -> Plan:
+    """The running plan with loads and certificate as of the request's snapshots; the bound is that
+    of ``best``, which was made from them."""
+    fabric = request.fabric
+    mlu, load = evaluate(running, fabric, request.demands, request.link_state)
+    bound = min(best.certificate.bound, mlu)
+    return replace(
+        running,
+        made_from=best.made_from,
+        load_bps={
+            (arc.tail.switch, arc.tail.port): bps
+            for arc, bps in zip(fabric.arcs, load.tolist(), strict=True)
+        },
+        certificate=Certificate(
+            running.certificate.strategy,
+            best.certificate.solver,
+            mlu,
+            bound,
+            gap(mlu, bound),
+            best.certificate.seconds,
+        ),
+    )

@@ -135,8 +135,7 @@ class World:
                 self.holds[record.name] = record.installed
 
     def answer(self, request: cmd.PlanRequest) -> None:
-        plan, tables = make(request)
-        self.event(ev.PlanMade(request.id, plan, tables))
+        self.event(make(request))
 
     def _answer_batch(self, command: cmd.SendBatch) -> None:
         if command.switch in self.refuse:
