@@ -80,19 +80,15 @@ def read(text: bytes, file: str, problems: Problems) -> Document:
     """
     if len(text) > MAX_BYTES:
         raise _error(file, 0, 0, f"larger than {MAX_BYTES >> 20} MiB: split the fabric")
+    decoded = _decode(text, file)
     reader = _Reader(file, problems)
     try:
-        for event in yaml.parse(_decode(text, file), Loader=yaml.CSafeLoader):
+        for event in yaml.parse(decoded, Loader=yaml.CSafeLoader):
             reader.take(event)
     except yaml.reader.ReaderError as error:
         raise _error(file, 0, 0, f"not YAML: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
-        line, column = _place(error.problem_mark or error.context_mark)
-        what = f"not YAML: {error.problem or error.context or 'it cannot be parsed'}"
-        if error.context and error.problem:
-            what += f" {error.context}"
-            if error.context_mark and error.context_mark.line != line:
-                what += f" that began at line {error.context_mark.line + 1}"
+        line, column, what = _syntax(decoded, error)
         raise problems.stop(Provenance(file, line + 1, column + 1), what) from None
     if reader.root is None:
         raise _error(file, 0, 0, "the file is empty: begin with `fabric: NAME` and `switches:`")
@@ -117,6 +113,26 @@ def _decode(text: bytes, file: str) -> str:
         line, column = decoded.count("\n", 0, at), at - decoded.rfind("\n", 0, at) - 1
         raise _error(file, line, column, f"control character U+{ord(bad.group()):04X}: delete it")
     return decoded
+
+
+def _syntax(text: str, error: yaml.MarkedYAMLError) -> tuple[int, int, str]:
+    """Line, column and description of a syntax error."""
+    mark = error.problem_mark or error.context_mark
+    line, column = _place(mark)
+    what = f"not YAML: {error.problem or error.context or 'it cannot be parsed'}"
+    if error.context and error.problem:
+        what += f" {error.context}"
+        if error.context_mark and error.context_mark.line != line:
+            what += f" that began at line {error.context_mark.line + 1}"
+    at = mark.index if mark else 0
+    if at >= len(text):
+        # The parser counts a line that is not there.
+        text = text.rstrip()
+        line, column = text.count("\n"), max(0, len(text) - text.rfind("\n") - 2)
+        return line, column, f"{what}, and here the file ends: close the bracket or quote"
+    if text[at] == "\t":
+        return line, column, "a tab: indent with spaces"
+    return line, column, f"{what}: mind indentation, and quote what is no plain word"
 
 
 def _error(file: str, line: int, column: int, text: str) -> TopologyErrors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
@@ -139,7 +140,7 @@ def _problem(document: Document, error: ErrorDetails) -> tuple[Provenance, str]:
 
 def unknown(thing: str, found: str, choices: Iterable[str]) -> str:
     """``thing`` is unknown; perhaps one of ``choices`` was meant."""
-    known = sorted(choices)
+    known = list(choices)
     # difflib is slow, and fabrics have thousands of names.
     similar = [
         choice
@@ -147,12 +148,12 @@ def unknown(thing: str, found: str, choices: Iterable[str]) -> str:
         if abs(len(choice) - len(found)) <= 2
         and (choice[:1] == found[:1] or choice[-1:] == found[-1:])
     ]
-    close = difflib.get_close_matches(found, similar[:1000], n=1)
-    if close:
+    if close := difflib.get_close_matches(found, sorted(similar)[:500], n=1):
         return f"unknown {thing}: did you mean '{close[0]}'?"
     if not known:
         return f"unknown {thing}: none is declared"
-    return f"unknown {thing}: known are {', '.join(known[:12])}{', …' * (len(known) > 12)}"
+    some = ", ".join(nsmallest(12, known))
+    return f"unknown {thing}: known are {some}{', …' * (len(known) > 12)}"
 
 
 def _keys(path: Path) -> list[str]:
