@@ -25,7 +25,7 @@ def topology() -> None:
 Examples:
   heald topology check topologies/leaf-spine.yaml
   heald topology check topologies/*.yaml
-  generate-fabric | heald topology check -
+  ./my-generator | heald topology check -
   heald topology check --json fabric.yaml | jq '.[].problems'
 """
 )
