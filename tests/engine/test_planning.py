@@ -203,6 +203,19 @@ def test_a_removed_link_changes_tree_ids_and_a_new_leaf_changes_none() -> None:
     }.items()
 
 
+def test_a_surplus_tree_goes_and_its_id_rests_for_one_plan() -> None:
+    fabric = leaf_spine(4, 8)
+    before = make_plan(fabric, everyone(fabric), None, None, plan_id=1)
+    odd = next(t for t in before.trees if t.egress == 0 and t.id == 0)
+    extra = replace(odd, id=8, next_port={**odd.next_port, "leaf2": 2})
+    swollen = replace(before, trees=(*before.trees, extra))
+    again = make_plan(fabric, everyone(fabric), None, swollen, plan_id=2)
+    assert again.trees == before.trees
+    cut = replace(fabric, links=fabric.links[1:], version=4)
+    after = make_plan(cut, everyone(cut), None, swollen, plan_id=2)
+    assert 8 not in {t.id for t in after.trees if t.egress == 0}
+
+
 def test_egress_and_zone_numbers_stay_when_others_come_and_go() -> None:
     fabric = leaf_spine()
     one = connectivity(fabric, {"b": frozenset({"h2/eth0", "h3/eth0"})})

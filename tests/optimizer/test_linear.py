@@ -133,6 +133,17 @@ def test_links_that_do_not_bind_are_balanced_too() -> None:
     assert solution.load_bps[[0, 2]] == pytest.approx([30, 30], rel=1e-4)
 
 
+def test_after_the_worst_link_the_next_ones_are_minimised() -> None:
+    # Leaf 0 binds at 2/3 (100 over 100 + 50); all other leaves can and shall stay at 1/2.
+    net = leaf_spine(4, 2)
+    net.capacity_bps[[2, 3]] = 50.0
+    forest = grow(net, [[leaf] for leaf in range(4)])
+    asked = demand((i, j, 100 / 3) for i in range(4) for j in range(4) if i != j)
+    solution = linear.solve(net, forest, asked)
+    assert solution.mlu == pytest.approx(2 / 3, rel=1e-5)
+    assert solution.load_bps[4:] == pytest.approx([50.0] * 12, rel=1e-4)
+
+
 def test_large_problems_are_spread_without_max_min_rounds() -> None:
     leaves, spines = 20, 6
     net = leaf_spine(leaves, spines)
