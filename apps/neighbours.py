@@ -8,6 +8,7 @@ address is free: an ARP probe (RFC 5227), a gratuitous ARP, duplicate address de
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import dataclass
 from struct import Struct
 
 _ETHERNET = Struct("!6s6sH")
@@ -23,6 +24,17 @@ _NEXT_HEADER_ICMPV6 = 58
 _SOLICITED_OVERRIDE = 0x60000000
 _TARGET_LINK_LAYER = b"\x02\x01"
 _MULTICAST_MAC = 0x01
+
+
+@dataclass(slots=True)
+class Neighbours:
+    """What questions are answered from; nothing is answered while there are no addresses."""
+
+    gateway_mac: int = 0
+    addresses: frozenset[bytes] = frozenset()
+
+    def answer(self, frame: bytes) -> bytes | None:
+        return answer(frame, self.gateway_mac, self.addresses)
 
 
 def answer(frame: bytes, gateway_mac: int, addresses: Set[bytes]) -> bytes | None:

@@ -9,18 +9,16 @@ but for the callables it is given: bytes leave through ``Wire``, messages throug
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from struct import Struct
 from typing import Protocol
 
 from apps import counters
-from apps.neighbours import answer
+from apps.neighbours import Neighbours
+from apps.orders import Orders, is_whole, numbered
 from controller.openflow import decode, encode
 from controller.openflow.model import Port
 from controller.openflow.wire import (
-    HEADER_BYTES,
     VERSION,
     Header,
     MessageType,
@@ -34,8 +32,9 @@ SLICE_MESSAGES = 2000
 READ_BACK_LIMIT_BYTES = 60 << 20
 ANSWER_S = 30.0
 """A switch that is alive but answers neither barrier nor read-back for so long begins anew."""
+LOGGED_ERRORS = 20
+"""Of a session; a switch that errs for ever shall not fill the disk."""
 
-_XID = Struct("!I")
 _READ_BACK = {
     MultipartType.FLOW_DESC: encode.flow_desc_request,
     MultipartType.GROUP_DESC: encode.group_desc_request,
@@ -73,28 +72,6 @@ class Uplink(Protocol):
 
 
 @dataclass(slots=True)
-class Neighbours:
-    """What ARP and neighbour discovery are answered from."""
-
-    gateway_mac: int = 0
-    addresses: frozenset[bytes] = frozenset()
-
-
-@dataclass(slots=True)
-class _Order:
-    """A batch on its way: its messages have the ``count`` transaction ids before ``barrier``."""
-
-    batch: int
-    phase: int
-    barrier: int
-    count: int
-    sent_s: float
-    errors: int = 0
-    index: int = 0
-    error: decode.ErrorMessage | None = None
-
-
-@dataclass(slots=True)
 class _ReadBack:
     began_s: float
     xids: dict[int, MultipartType] = field(default_factory=dict)
@@ -127,10 +104,11 @@ class Session:
         self._uplink = uplink
         self._neighbours = neighbours
         self._clock = clock
-        self._orders: deque[_Order] = deque()
+        self._orders = Orders(dpid, number)
         self._read_back: _ReadBack | None = None
         self._read_again = False
         self._poll: _Poll | None = None
+        self._unexpected = 0
 
     # ---- what the brain orders -----------------------------------------------------------------
 
@@ -166,7 +144,7 @@ class Session:
         messages = list(batch.messages)
         count = len(messages)
         for index, message in enumerate(messages):
-            if not _is_whole(message):
+            if not is_whole(message):
                 text = f"message {index} of the batch is no OpenFlow 1.5 message; nothing was sent"
                 self.refuse(batch, text, index)
                 return
@@ -174,14 +152,12 @@ class Session:
                 pause()
         first = self._wire.take_xids(count + 1)
         # Before anything is sent: an error may come back during a pause.
-        self._orders.append(
-            _Order(batch.batch_id, batch.phase, first + count, count, self._clock())
-        )
+        self._orders.add(batch, first, count, self._clock())
         for begin in range(0, count, SLICE_MESSAGES):
             if begin:
                 pause()
             piece = messages[begin : begin + SLICE_MESSAGES]
-            if not self._wire.send(_numbered(piece, first + begin)):
+            if not self._wire.send(numbered(piece, first + begin)):
                 return
         self._wire.send(encode.with_xid(encode.barrier_request(), first + count))
 
@@ -210,7 +186,8 @@ class Session:
     def check(self) -> None:
         """To be called now and then: ends the session when answers are overdue."""
         overdue_s = self._clock() - ANSWER_S
-        if self._orders and self._orders[0].sent_s < overdue_s:
+        oldest_s = self._orders.oldest_s
+        if oldest_s is not None and oldest_s < overdue_s:
             self._wire.drop(f"answered no barrier for {ANSWER_S:.0f} s")
         elif self._read_back is not None and self._read_back.began_s < overdue_s:
             self._wire.drop(f"answered no read-back for {ANSWER_S:.0f} s")
@@ -224,7 +201,9 @@ class Session:
         if head.type == MessageType.MULTIPART_REPLY:
             self._multipart(head.xid, message)
         elif head.type == MessageType.BARRIER_REPLY:
-            self._barrier(head.xid)
+            answer = self._orders.finish(head.xid)
+            if answer is not None:
+                self._uplink.send(answer)
         elif head.type == MessageType.ERROR:
             self._error(decode.error(message))
         elif head.type == MessageType.PACKET_IN:
@@ -278,45 +257,12 @@ class Session:
             self._poll = None
             self._uplink.sample(polling.sample)
 
-    def _barrier(self, xid: int) -> None:
-        if not self._orders or self._orders[0].barrier != xid:
-            return
-        order = self._orders.popleft()
-        names = {
-            "dpid": self.dpid,
-            "session": self.number,
-            "batch_id": order.batch,
-            "phase": order.phase,
-        }
-        if order.error is None:
-            self._uplink.send(pb.FromSession(done=pb.Done(**names)))
-            return
-        text = order.error.name
-        if order.errors > 1:
-            text += f" (and {order.errors - 1} more errors in this batch)"
-        self._uplink.send(
-            pb.FromSession(
-                failed=pb.Failed(
-                    **names,
-                    index=order.index,
-                    error_type=order.error.type,
-                    error_code=order.error.code,
-                    error=text,
-                )
-            )
-        )
-
     def _error(self, error: decode.ErrorMessage) -> None:
-        for order in self._orders:
-            index = error.xid - (order.barrier - order.count)
-            if 0 <= index < order.count:
-                order.errors += 1
-                if order.error is None:
-                    order.index, order.error = index, error
-                return
-            if error.xid == order.barrier:
-                self._wire.drop(f"refuses barriers: {error.name}")
-                return
+        if self._orders.fail(error):
+            return
+        if self._orders.refused_barrier(error):
+            self._wire.drop(f"refuses barriers: {error.name}")
+            return
         reading, polling = self._read_back, self._poll
         if reading is not None and error.xid in reading.xids:
             kind = reading.xids[error.xid]
@@ -328,14 +274,14 @@ class Session:
         elif polling is not None and error.xid in polling.xids:
             # A switch without queues, say; its other counters are as good.
             self._polled(polling, error.xid)
-        else:
+        elif self._unexpected < LOGGED_ERRORS:
+            self._unexpected += 1
             log.warning("%s: unexpected error: %s", self._wire.name, error.name)
 
     def _packet_in(self, packet: decode.PacketIn) -> None:
         if packet.in_port is None:
             return
-        neighbours = self._neighbours
-        reply = answer(packet.data, neighbours.gateway_mac, neighbours.addresses)
+        reply = self._neighbours.answer(packet.data)
         if reply is not None:
             self._request(encode.packet_out(Port.CONTROLLER, packet.in_port, reply))
 
@@ -360,18 +306,3 @@ class Session:
             live=port.live and not removed,
             removed=removed,
         )
-
-
-def _is_whole(message: bytes) -> bool:
-    size = len(message)
-    return size >= HEADER_BYTES and message[0] == VERSION and message[2] << 8 | message[3] == size
-
-
-def _numbered(messages: list[bytes], first: int) -> bytes:
-    """The messages in one piece, with consecutive transaction ids from ``first``."""
-    buffer = bytearray(b"".join(messages))
-    at = 4
-    for xid, message in enumerate(messages, first):
-        _XID.pack_into(buffer, at, xid)
-        at += len(message)
-    return bytes(buffer)

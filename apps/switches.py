@@ -11,7 +11,8 @@ from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
 from apps.datapath import SwitchConnection
-from apps.session import Neighbours, Session, Uplink
+from apps.neighbours import Neighbours
+from apps.session import Session, Uplink
 from heald.internal.v1 import session_pb2 as pb
 
 COMPLAIN_S = 60.0

@@ -9,7 +9,8 @@ from struct import pack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.session import ANSWER_S, Neighbours, Session
+from apps.neighbours import Neighbours
+from apps.session import ANSWER_S, Session
 from controller.openflow.decode import PortDesc
 from controller.openflow.wire import (
     Header,
