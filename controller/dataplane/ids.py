@@ -33,7 +33,8 @@ METER_NEIGHBOURS = METERS.start + 2
 
 
 class Kind(IntEnum):
-    """What a flow is for. Its cookie's object: the port, NIC port, class index, egress or tree."""
+    """What a flow is for. The object of its cookie is the class index of CLASSIFY and QUEUE,
+    ``egress << 10 | tree`` of TRANSIT, the port of all others, or 0 for the whole switch."""
 
     GUARD = 1
     NEIGHBOUR = 2
@@ -81,7 +82,7 @@ def ingress_group_id(egress: int, class_index: int, kind: IngressKind) -> int:
 def ingress_group(group_id: int) -> IngressGroup | None:
     """The inverse of :func:`ingress_group_id`; None for any other group."""
     kind = (group_id >> _KIND_SHIFT) & 3
-    if group_id not in GROUPS or group_id & _TRANSIT or kind not in IngressKind._value2member_map_:
+    if group_id not in GROUPS or group_id & _TRANSIT or kind > max(IngressKind):
         return None
     return IngressGroup(
         group_id & (EGRESSES - 1),

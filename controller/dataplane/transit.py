@@ -31,7 +31,6 @@ from controller.openflow.model import (
 )
 
 _OWN_EGRESS, _EXACT, _ANY_GENERATION = 300, 200, 100
-_EGRESS_BITS_SHIFT = 10
 
 
 @dataclass
@@ -152,4 +151,4 @@ class Transit:
 
 
 def _cookie(egress: int, tree: int) -> int:
-    return ids.cookie(ids.Kind.TRANSIT, egress << _EGRESS_BITS_SHIFT | tree)
+    return ids.cookie(ids.Kind.TRANSIT, egress << 10 | tree)

@@ -14,6 +14,7 @@ from controller.dataplane.walk import Fate, Walker
 from controller.fabric.model import Fabric, Nic, PortRef
 from controller.intents.demands import Reach
 from controller.openflow.model import Field
+from controller.optimizer.plan import PlannedTree
 from tests.dataplane import fabrics
 from tests.dataplane.fabrics import GATEWAY, packet
 
@@ -223,3 +224,32 @@ def test_a_plan_for_another_fabric_is_refused_with_all_reasons(net: Fabric) -> N
     asked = fabrics.demands(larger, {"a": ["h1/eth0", "h3/eth0"]})
     with pytest.raises(StalePlan, match="egress 13 ends at switch l3, not in the fabric"):
         compile(net, fabrics.plan(larger, asked, 3), asked)
+
+
+def test_trees_in_a_circle_and_weights_on_trees_that_lead_elsewhere_are_refused(
+    net: Fabric,
+) -> None:
+    asked = fabrics.demands(net)
+    plan = fabrics.plan(net, asked)
+    back = {arc.tail.switch: arc.tail.port for arc in net.arcs if "l1" in arc.link}
+    circle = PlannedTree(plan.egresses[0].id, 5, {"l1": back["l1"], "s1": back["s1"]})
+    with pytest.raises(StalePlan, match="tree 5 of egress 10 runs in a circle"):
+        compile(net, replace(plan, trees=(*plan.trees, circle)), asked)
+    weights = {**plan.weights, next(iter(plan.weights)): {0: 1, 9: 1}}
+    with pytest.raises(StalePlan, match=r"on trees \[9\], which do not lead there"):
+        compile(net, replace(plan, weights=weights), asked)
+
+
+def test_an_egress_that_no_tree_reaches_is_not_sent_to(net: Fabric) -> None:
+    asked = fabrics.demands(net)
+    plan = fabrics.plan(net, asked)
+    lost = plan.egresses[0].id
+    plan = replace(
+        plan,
+        trees=tuple(tree for tree in plan.trees if tree.egress != lost),
+        weights={k: w for k, w in plan.weights.items() if k.egress != plan.egresses[0].members},
+    )
+    walker = Walker(net, compile(net, plan, asked))
+    h1, h3, h5 = net.nics[0], net.nics[2], net.nics[4]
+    assert fates(walker, h3.attachments[0], packet(h3, h1)) == {Fate.DROPPED}
+    assert all(o.reached(h5) for o in walker.walk(h3.attachments[0], packet(h3, h5)))

@@ -11,7 +11,7 @@ from controller.dataplane.ids import IngressGroup, IngressKind
 from controller.dataplane.labels import Label
 from controller.dataplane.prefixes import spanning
 from controller.fabric.model import TrafficClass
-from controller.openflow.model import Bucket, GroupType, Output
+from controller.openflow.model import Bucket, Field, GroupType, Output, SetField
 from controller.openflow.ownership import owns_flow, owns_group, owns_meter
 
 any_label = st.builds(
@@ -76,6 +76,12 @@ def test_transit_groups_are_not_taken_for_ingress(port: int, attempt: int) -> No
     group = ids.transit_group_id(GroupType.FAST_FAILOVER, buckets, attempt)
     assert owns_group(group) and ids.is_transit_group(group)
     assert ids.ingress_group(group) is None
+
+
+def test_a_content_has_one_id_in_every_process_and_python() -> None:
+    actions = (labels.move(1, 2), SetField(Field.NXM_IN_PORT, 0xFFFF), Output(3))
+    buckets = (Bucket(0, actions, watch_port=3),)
+    assert ids.transit_group_id(GroupType.FAST_FAILOVER, buckets) == 0x48D0A3F8
 
 
 @given(st.integers(0, 2**32 - 1))
