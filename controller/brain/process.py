@@ -23,7 +23,8 @@ from controller.fabric.load import TopologyErrors, load
 from controller.fabric.model import Fabric
 from controller.northbound.book import IntentBook
 from controller.northbound.server import AddressError, NorthboundServer
-from controller.store.contract import StoreError
+from controller.optimizer.plan import Plan
+from controller.store.contract import KeyValue, StoreError
 from controller.store.sqlite import SqliteStore
 
 _log = logging.getLogger("heald.brain")
@@ -96,7 +97,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
             strategy=options.strategy,
             metrics=options.metrics,
             interval_s=options.poll_interval_s,
-            stored_plan=plan_codec.decode(stored.value) if stored else None,
+            stored_plan=_stored_plan(stored),
             intents=wanted_intents(book, fabric),
             withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
             now=now,
@@ -138,6 +139,17 @@ async def _run(options: Options, fabric: Fabric) -> None:
         if parent is not None:
             parent.cancel()
         _log.info("stopping; switches keep forwarding")
+
+
+def _stored_plan(stored: KeyValue | None) -> Plan | None:
+    if stored is None:
+        return None
+    try:
+        return plan_codec.decode(stored.value)
+    except ValueError as error:
+        # Of another release, say. Switches are read back in any case, so a new plan does no harm.
+        _log.error("%s; a new plan is made", error)
+        return None
 
 
 async def _watch_parent(stopping: asyncio.Event) -> asyncio.Task[None]:

@@ -33,8 +33,8 @@ Tables: TypeAlias = Mapping[str, SwitchTables]
 class Phase(IntEnum):
     """Make-before-break: no switch starts a phase before every switch has finished the one before.
 
-    New labels exist everywhere before an ingress writes them; old ones go after the last ingress has
-    stopped.
+    New labels exist everywhere before an ingress writes them; old ones go after the last ingress
+    has stopped.
     """
 
     TRANSIT_GROUPS = 0

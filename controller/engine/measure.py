@@ -59,7 +59,7 @@ class Measurements:
             rates.setdefault(event.switch, Rates()).add(event.session, event.time_s, names, values)
         if installed is not None:
             names, values = _tree_rows(event, installed)
-            self._buckets.setdefault(event.switch, Rates()).add(
+            self._buckets.setdefault(event.switch, Rates(bridge=True)).add(
                 event.session, event.time_s, names, values
             )
         self._newest_s = max(self._newest_s, event.time_s)

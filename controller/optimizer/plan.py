@@ -1,7 +1,7 @@
-"""The running plan: which trees exist, how ingress traffic is spread over them, and how good that is.
+"""The running plan: which trees exist, how ingress traffic is spread over them, how good that is.
 
-A plan is state. It is stored before its first message is sent, and a restart adopts it; names identify
-switches so that it outlives edits of the fabric.
+A plan is state. It is stored before its first message is sent, and a restart adopts it; names
+identify switches so that it outlives edits of the fabric.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Certificate:
 class Plan:
     """``weights[key]`` maps tree id to bucket weight (positive, summing to a power of two).
 
-    ``zones`` gives each set of intents that some NIC takes part in a small number for the guard table.
-    ``load_bps`` maps ``(switch, port)`` of each arc to predicted load.
+    ``zones`` gives each set of intents that some NIC takes part in a small number, for the guard
+    table. ``load_bps`` maps ``(switch, port)`` of each arc to predicted load.
     ``made_from`` are the versions of (Fabric, Demands, LinkState).
     """
 

@@ -1,7 +1,7 @@
 """The optimizer's input and output: arrays only, so that this room stands alone.
 
-Nodes are 0..N-1, arcs (directed links) 0..A-1, egresses 0..G-1, demands 0..D-1. An egress is a set of
-member nodes; a tree of an egress leads every node that can reach a member to one of them.
+Nodes are 0..N-1, arcs (directed links) 0..A-1, egresses 0..G-1, demands 0..D-1. An egress is a set
+of member nodes; a tree of an egress leads every node that can reach a member to one of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ class Network:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest:
-    """Trees of all egresses. ``next_arc[t, n]``: the arc tree t takes at node n, -1 at members and where
-    it cannot reach. ``egress[t]`` and ``tree_id[t]`` (unique within an egress, 0..1023) name the tree."""
+    """Trees of all egresses.
+
+    ``next_arc[t, n]``: the arc tree t takes at node n, -1 at members and where it cannot reach.
+    ``egress[t]`` and ``tree_id[t]`` (unique within an egress, 0..1023) name the tree.
+    """
 
     egress: Ints
     tree_id: Ints
@@ -48,9 +51,9 @@ class Demand:
 class Solution:
     """Share of each demand on each tree, with its certificate.
 
-    ``share[D, T]`` rows sum to 1 over the trees of the demand's egress that work from its source (all
-    zero where there is none: ``unroutable[D]``). ``load_bps[A]``. Utilisations are load / capacity:
-    ``mlu`` of this solution (upper bound), ``bound`` no solution over this forest is below it,
+    ``share[D, T]`` rows sum to 1 over the trees of the demand's egress that work from its source
+    (all zero where there is none: ``unroutable[D]``). ``load_bps[A]``. Utilisations are load /
+    capacity: ``mlu`` of this solution (upper bound), ``bound`` no solution over this forest is below,
     ``gap = mlu / bound - 1`` (0 when both are 0). ``seconds`` spent by ``solver``.
     """
 
