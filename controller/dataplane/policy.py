@@ -17,7 +17,8 @@ class StalePlan(ValueError):
 @dataclass(frozen=True, slots=True)
 class Policy:
     """``zone_of[nic id]`` for NICs that some intent names; no other NIC may send or receive.
-    ``peers[zone]`` are the NICs that a NIC of the zone may send to, sorted by id."""
+    ``peers[zone]`` are the NICs that a NIC of the zone may send to, sorted by id; itself too, which
+    is no use, as a switch sends nothing back by the port that it came in by."""
 
     zone_of: Mapping[str, int]
     peers: Mapping[int, tuple[Nic, ...]]
@@ -46,11 +47,9 @@ class Policy:
                 problems.append(f"no zone for NICs of intents {', '.join(sorted(zone_intents))}")
                 continue
             zone_of.update(dict.fromkeys(nics, zone))
-            others = set().union(*(reachable[intent] for intent in zone_intents))
-            if len(nics) == 1:
-                others -= nics
+            reached = set().union(*(reachable[intent] for intent in zone_intents))
             peers[zone] = tuple(
-                fabric.nic_by_id[nic] for nic in sorted(others) if nic in fabric.nic_by_id
+                fabric.nic_by_id[nic] for nic in sorted(reached) if nic in fabric.nic_by_id
             )
         if problems:
             raise StalePlan(f"plan {plan.id} is for other demands: " + "; ".join(sorted(problems)))

@@ -197,6 +197,16 @@ def test_nd_gives_the_gateways_mac_multicast_and_unicast(net: Fabric, walker: Wa
                 assert reply[Field.ND_OPTIONS_TYPE] == 2
 
 
+def test_a_solicitation_that_does_not_say_its_mac_is_left_to_the_controller(
+    net: Fabric, walker: Walker
+) -> None:
+    """There is no option in it that an answer could be made of."""
+    h1 = net.nics[0]
+    asked = solicitation(h1, int(net.gateway_ipv6))
+    del asked[Field.IPV6_ND_SLL], asked[Field.ND_OPTIONS_TYPE]
+    assert fates(walker, h1.attachments[0], asked) == {Fate.PUNTED}
+
+
 def test_hosts_of_no_intent_are_not_served(net: Fabric, walker: Walker) -> None:
     h6 = net.nics[5]
     for headers in (arp(h6, int(net.gateway_ipv4)), solicitation(h6, int(net.gateway_ipv6))):

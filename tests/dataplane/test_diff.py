@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given, settings
@@ -139,8 +140,8 @@ def permitted(net: Fabric, *demands: Demands) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("make", [fabrics.leaf_spine, fabrics.ring, fabrics.dual_homed])
-def test_an_update_to_itself_is_empty(make: type[Fabric]) -> None:
-    net = make()  # type: ignore[call-arg]
+def test_an_update_to_itself_is_empty(make: Callable[[], Fabric]) -> None:
+    net = make()
     asked = fabrics.demands(net)
     plan = fabrics.plan(net, asked)
     tables = compile(net, plan, asked)
@@ -293,3 +294,48 @@ def test_a_host_is_never_told_that_its_own_address_is_taken() -> None:
             now = {name: switch.tables() for name, switch in switches.items()}
             for outcome in Walker(net, now).walk(nic.attachments[0], announcement):
                 assert outcome.fate is not Fate.ARRIVED
+
+
+def test_an_address_that_moves_under_another_prefix_is_reached_before_the_old_prefix_goes() -> None:
+    """The old, shorter prefix would lead to the other leaf."""
+    old = fabrics.leaf_spine(3, 2, 3)
+    mover, sender = old.nics[8], old.nics[0]
+    inside = IPv4Address("10.1.0.7")
+    assert [str(nic.addresses[0]) for nic in old.nics[3:6]] == ["10.1.0.4", "10.1.0.5", "10.1.0.6"]
+    moved = replace(mover, addresses=(inside, mover.addresses[1]))
+    hosts = [replace(h, nics=(moved,)) if h.nics[0] == mover else h for h in old.hosts]
+    new = replace(old, hosts=tuple(hosts))
+    asked = fabrics.demands(old)
+    plan = fabrics.plan(old, asked)
+    seen = set()
+    update = steps(compile(old, plan, asked), compile(new, plan, asked), random.Random(5))
+    for phase, switches in update:
+        seen.add(phase)
+        if phase is Phase.REMOVE_FLOWS:
+            walker = Walker(new, {name: switch.tables() for name, switch in switches.items()})
+            for outcome in walker.walk(sender.attachments[0], packet(sender, moved)):
+                assert outcome.reached(moved)
+    assert Phase.REMOVE_FLOWS in seen
+
+
+@pytest.mark.parametrize("make", [fabrics.dual_homed, fabrics.asymmetric])
+def test_no_two_flows_contend(make: Callable[[], Fabric]) -> None:
+    """Of flows that overlap at one priority, a switch may take either."""
+    net = make()
+    asked = fabrics.demands(net, {"a": ["h1/eth0", "h2/eth0"], "b": ["h2/eth0", "h3/eth0"]})
+    for tables in compile(net, fabrics.plan(net, asked), asked).values():
+        for one, other in itertools.combinations(tables.flows.values(), 2):
+            if (one.table, one.priority) == (other.table, other.priority) and overlap(one, other):
+                assert one.instructions == other.instructions, (one, other)
+
+
+def overlap(one: Flow, other: Flow) -> bool:
+    mine = {f.field: f for f in one.match.fields}
+    for theirs in other.match.fields:
+        ours = mine.get(theirs.field)
+        if ours is not None:
+            ones = theirs.field.all_ones
+            both = (ours.mask or ones) & (theirs.mask or ones)
+            if (ours.value ^ theirs.value) & both:
+                return False
+    return True

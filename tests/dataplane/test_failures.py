@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -128,6 +129,16 @@ def test_no_graph_and_no_failures_make_a_loop(seed: int, failures: int) -> None:
     access = [port for nic in net.nics for port in nic.attachments]
     dead = dead_ports(net, broken) | set(rng.sample(access, min(1, failures)))
     assert_harmless(net, walker, frozenset(dead))
+
+
+def test_where_the_planned_trees_are_dead_the_others_take_over() -> None:
+    net = fabrics.leaf_spine(3, 2, 1)
+    asked = fabrics.demands(net)
+    plan = fabrics.plan(net, asked)
+    plan = replace(plan, weights={key: {0: 4} for key in plan.weights})
+    walker = Walker(net, compile(net, plan, asked))
+    for link in net.links:
+        assert_all_delivered(net, walker, dead_ports(net, [link.name]))
 
 
 def test_detours_are_shared_by_up_to_four_neighbours_and_all_egresses_of_a_port() -> None:
