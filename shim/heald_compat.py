@@ -15,9 +15,12 @@ __all__: list = []
 
 def _before_ryu(_module):
     # Ryu cannot leave eventlet and is not developed on, so its user can do nothing about these.
+    import logging
     import warnings
 
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
+    # Locks made before eventlet patches threading, which is the first thing that Ryu has it do.
+    logging.lastResort.addFilter(lambda record: "were not greened" not in record.getMessage())
     warnings.filterwarnings("ignore", category=SyntaxWarning, module=r".*[/\\]ryu[/\\]")
 
 

@@ -116,11 +116,11 @@ async def _run(options: Options, fabric: Fabric) -> None:
         server = NorthboundServer(book, brain)
         address = await server.start(options.northbound)
         stack.push_async_callback(server.stop)
-        await asyncio.gather(fast.start(), proof.start())
         await sessions.start()
         stack.push_async_callback(sessions.stop)
-
+        # Switches connect and are read back while the workers get ready.
         running = loop.create_task(brain.run())
+        await asyncio.gather(fast.start(), proof.start())
         await server.set_ready(True)
         _log.info(
             "fabric %s: %d switches, %d links, %d NICs; epoch %d; gRPC on %s",

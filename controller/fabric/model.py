@@ -151,7 +151,7 @@ class Fabric:
 
     @cached_property
     def arcs(self) -> tuple[Arc, ...]:
-        """Both directions of each link: ``2 i`` runs from ``links[i].a`` to ``.b``, the next back."""
+        """Both directions of each link: ``2 i`` runs from ``links[i].a`` to ``.b``, then back."""
         arcs: list[Arc] = []
         for link in self.links:
             for tail, head in ((link.a, link.b), (link.b, link.a)):
