@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -107,9 +109,14 @@ def test_kill_ryu_manager_and_start_it_again(lab: Lab, controller: LabController
 
 def test_kill_the_brain(lab: Lab, controller: LabController) -> None:
     brain = process_id(controller, "brain")
+    workers = [process_id(controller, name) for name in ("worker fast", "worker proof")]
     with undisturbed(lab):
         os.kill(brain, signal.SIGKILL)
-        wait_for("the brain is gone", lambda: not is_running(brain))
+        wait_for(
+            "the brain and its workers are gone",
+            lambda: not any(map(is_running, [brain, *workers])),
+            timeout_s=3,
+        )
         wait_for("another brain has all switches", lambda: all_in_sync(controller), timeout_s=30)
         assert process_id(controller, "brain") != brain
         assert messages_sent(controller) == 0
@@ -154,6 +161,32 @@ def test_an_acknowledged_intent_survives_the_death_of_the_brain(
         with controller.client() as client:
             client.wait_active([name], timeout_s=20)
             client.delete(name)
+
+
+def test_it_listens_on_loopback_only(lab: Lab) -> None:
+    """With every default: OpenFlow and gRPC on 127.0.0.1, everything else on unix sockets."""
+    with LabController.start(lab, options=["--fabric-northbound=127.0.0.1:50051"]) as controller:
+        wait_for("both listen", lambda: len(listening(controller.process.pid)) == 2)
+        assert listening(controller.process.pid) == {("127.0.0.1", 6653), ("127.0.0.1", 50051)}
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """TCP sockets that anything listens on in the network namespace of a process."""
+    found = set()
+    for version in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{version}").read_text().splitlines()[1:]:
+            _, local, _, state = line.split()[:4]
+            if state == "0A":
+                words, port = local.split(":")
+                # The kernel prints an address as words of the machine's byte order.
+                packed = b"".join(
+                    int(words[i : i + 8], 16).to_bytes(4, sys.byteorder)
+                    for i in range(0, len(words), 8)
+                )
+                address = ip_address(packed)
+                address = getattr(address, "ipv4_mapped", None) or address
+                found.add((str(address), int(port, 16)))
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

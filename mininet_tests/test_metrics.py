@@ -10,6 +10,7 @@ import pytest
 from controller.lab.handle import Lab
 from controller.lab.session import LabController
 from controller.lab.traffic import ForeignLoad, UdpFlow
+from heald.v1 import fabric_pb2
 from mininet_tests.conftest import StartController, StartLab
 from mininet_tests.running import LEAF_SPINE, connect_everyone, planned_weights, wait_for
 
@@ -74,6 +75,22 @@ def test_weights_move_away_from_foreign_load_within_five_seconds(
     before, harmed, after, healed = run(lab, start_controller(lab))
     assert after < before, f"the weight on the loaded uplink stays {before:.2f}"
     assert healed > 1.05 * harmed, f"{harmed / 1e6:.1f} Mbit/s became {healed / 1e6:.1f}"
+
+
+def test_a_full_link_shows_its_drops(lab: Lab, start_controller: StartController) -> None:
+    """Losses happen in queues, which port counters know nothing of."""
+    controller = start_controller(lab)
+    connect_everyone(controller)
+    with controller.client() as client, ForeignLoad(lab, "leaf1", 11, 2 * LINK_BPS):
+
+        def load() -> fabric_pb2.LinkLoad:
+            report = next(iter(client.watch_links()))
+            return next(each for each in report.links if each.from_port == "leaf1:11")
+
+        wait_for("drops are reported", lambda: load().dropped_pps > 100, timeout_s=15)
+        assert load().carried_bps == pytest.approx(LINK_BPS, rel=0.15)
+        wait_for("the load is foreign", lambda: load().foreign_bps > 0.8 * LINK_BPS)
+        assert load().usable_bps < 0.2 * LINK_BPS
 
 
 def test_without_metrics_they_stay(lab: Lab, start_controller: StartController) -> None:

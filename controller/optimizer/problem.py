@@ -53,7 +53,7 @@ class Solution:
 
     ``share[D, T]`` rows sum to 1 over the trees of the demand's egress that work from its source
     (all zero where there is none: ``unroutable[D]``). ``load_bps[A]``. Utilisations are load /
-    capacity: ``mlu`` of this solution (upper bound); no solution over this forest is below ``bound``;
+    capacity: ``mlu`` of this solution (upper bound), ``bound`` of any over this forest (lower),
     ``gap = mlu / bound - 1`` (0 when both are 0). ``seconds`` spent by ``solver``.
     """
 
