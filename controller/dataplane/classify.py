@@ -14,7 +14,7 @@ from functools import cached_property
 from controller.dataplane import ids, ingress
 from controller.dataplane.forest import Forest
 from controller.dataplane.pipeline import ETH_IPV4, ETH_IPV6, SwitchBuilder, Table
-from controller.dataplane.policy import Policy, StalePlan
+from controller.dataplane.policy import Policy, StalePlanError
 from controller.dataplane.prefixes import spanning
 from controller.dataplane.transit import Transit
 from controller.fabric.model import AttachmentSet, Fabric, IpAddress, TrafficClass
@@ -97,7 +97,7 @@ class Classifier:
     ) -> Mapping[str, int]:
         of_egress = self.forest.by_members.get(egress)
         if of_egress is None:
-            raise StalePlan(f"plan {self.plan.id} has no egress {', '.join(egress)}")
+            raise StalePlanError(f"plan {self.plan.id} has no egress {', '.join(egress)}")
         detours = self.transit.ingress_detours(switch, of_egress.egress.id)
         return ingress.install(builder, switch, of_egress, detours, self.fabric.classes, self.plan)
 

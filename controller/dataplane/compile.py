@@ -20,7 +20,7 @@ def compile(fabric: Fabric, plan: Plan, demands: Demands) -> Tables:
     """The complete tables of every switch of the fabric: a function of its arguments alone, so that
     a restart compiles the same.
 
-    Raises StalePlan when the plan is not of this fabric and these demands.
+    Raises StalePlanError when the plan is not of this fabric and these demands.
     """
     policy = Policy.of(fabric, plan, demands)
     forest = Forest.of(fabric, plan)

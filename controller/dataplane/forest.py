@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller.dataplane.policy import StalePlan
+from controller.dataplane.policy import StalePlanError
 from controller.fabric.model import Arc, Fabric, PortRef
 from controller.optimizer.plan import Plan, PlannedEgress, PlannedTree
 
@@ -46,7 +46,7 @@ class Forest:
 
     @staticmethod
     def of(fabric: Fabric, plan: Plan) -> Forest:
-        """Raises StalePlan where the plan names what the fabric lacks, or a tree runs in a
+        """Raises StalePlanError where the plan names what the fabric lacks, or a tree runs in a
         circle."""
         problems: list[str] = []
         trees: dict[int, list[Tree]] = {egress.id: [] for egress in plan.egresses}
@@ -64,7 +64,7 @@ class Forest:
             else:
                 problems.append(f"tree {tree.id} is of egress {tree.egress}, not in the plan")
         if problems:
-            raise StalePlan(f"plan {plan.id} is for another fabric: " + "; ".join(problems))
+            raise StalePlanError(f"plan {plan.id} is for another fabric: " + "; ".join(problems))
         forests = {
             egress.id: EgressForest(egress, members[egress.id], tuple(trees[egress.id]))
             for egress in plan.egresses

@@ -14,7 +14,7 @@ from controller.dataplane.forest import EgressForest
 from controller.dataplane.ids import IngressKind, ingress_group_id
 from controller.dataplane.labels import Label
 from controller.dataplane.pipeline import SwitchBuilder
-from controller.dataplane.policy import StalePlan
+from controller.dataplane.policy import StalePlanError
 from controller.dataplane.repair import Detour, behind, in_order
 from controller.fabric.model import TrafficClass
 from controller.openflow.model import Bucket, Group, GroupType, Output, ToGroup
@@ -56,7 +56,7 @@ def install(
                 break
         unusable = sorted(tree for tree, weight in weights.items() if weight and tree not in ports)
         if unusable:
-            raise StalePlan(
+            raise StalePlanError(
                 f"plan {plan.id} places {traffic_class.name} traffic from {switch} to egress "
                 f"{egress} on trees {unusable}, which do not lead there"
             )

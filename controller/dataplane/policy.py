@@ -10,7 +10,7 @@ from controller.intents.demands import Demands
 from controller.optimizer.plan import Plan
 
 
-class StalePlan(ValueError):
+class StalePlanError(ValueError):
     """The plan was not made for these snapshots; the text lists every mismatch."""
 
 
@@ -52,5 +52,7 @@ class Policy:
                 fabric.nic_by_id[nic] for nic in sorted(reached) if nic in fabric.nic_by_id
             )
         if problems:
-            raise StalePlan(f"plan {plan.id} is for other demands: " + "; ".join(sorted(problems)))
+            raise StalePlanError(
+                f"plan {plan.id} is for other demands: " + "; ".join(sorted(problems))
+            )
         return Policy(zone_of, peers)

@@ -9,7 +9,7 @@ import pytest
 
 from controller.dataplane.compile import compile
 from controller.dataplane.labels import Label
-from controller.dataplane.policy import StalePlan
+from controller.dataplane.policy import StalePlanError
 from controller.dataplane.walk import Fate, Walker
 from controller.fabric.model import Fabric, Nic, PortRef
 from controller.intents.demands import Reach
@@ -223,7 +223,7 @@ def test_a_plan_for_other_demands_is_refused_with_all_reasons(net: Fabric) -> No
     asked = fabrics.demands(net, {"a": ["h1/eth0", "h3/eth0"]})
     plan = fabrics.plan(net, asked)
     wider = replace(asked, reaches=(Reach("b", frozenset({"h2/eth0", "h9/eth0"})),))
-    with pytest.raises(StalePlan) as raised:
+    with pytest.raises(StalePlanError) as raised:
         compile(net, plan, wider)
     assert "no zone for NICs of intents b" in str(raised.value)
     assert "intent b names NIC h9/eth0" in str(raised.value)
@@ -232,7 +232,7 @@ def test_a_plan_for_other_demands_is_refused_with_all_reasons(net: Fabric) -> No
 def test_a_plan_for_another_fabric_is_refused_with_all_reasons(net: Fabric) -> None:
     larger = fabrics.leaf_spine(4, 3, 2)
     asked = fabrics.demands(larger, {"a": ["h1/eth0", "h3/eth0"]})
-    with pytest.raises(StalePlan, match="egress 13 ends at switch l3, not in the fabric"):
+    with pytest.raises(StalePlanError, match="egress 13 ends at switch l3, not in the fabric"):
         compile(net, fabrics.plan(larger, asked, 3), asked)
 
 
@@ -243,10 +243,10 @@ def test_trees_in_a_circle_and_weights_on_trees_that_lead_elsewhere_are_refused(
     plan = fabrics.plan(net, asked)
     back = {arc.tail.switch: arc.tail.port for arc in net.arcs if "l1" in arc.link}
     circle = PlannedTree(plan.egresses[0].id, 5, {"l1": back["l1"], "s1": back["s1"]})
-    with pytest.raises(StalePlan, match="tree 5 of egress 10 runs in a circle"):
+    with pytest.raises(StalePlanError, match="tree 5 of egress 10 runs in a circle"):
         compile(net, replace(plan, trees=(*plan.trees, circle)), asked)
     weights = {**plan.weights, next(iter(plan.weights)): {0: 1, 9: 1}}
-    with pytest.raises(StalePlan, match=r"on trees \[9\], which do not lead there"):
+    with pytest.raises(StalePlanError, match=r"on trees \[9\], which do not lead there"):
         compile(net, replace(plan, weights=weights), asked)
 
 
