@@ -24,8 +24,7 @@ from controller.engine.commands import (
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
-from controller.engine.planning import unroutable
-from controller.engine.plans import covers, same_on_switches
+from controller.engine.plans import covers, same_on_switches, unroutable
 from controller.engine.reconciler import Reconciler
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
@@ -135,7 +134,9 @@ class Engine:
     def _next(self, now: float) -> list[Command]:
         """What follows from the state as it is, whatever event led to it."""
         out: list[Command] = []
-        request = self._planner.due(self._snapshots(), self.plan or self._stored_plan, now)
+        previous = self._latest() or self._stored_plan
+        settled = self._storing is None and self.reconciler.settled()
+        request = self._planner.due(self._snapshots(), previous, settled, now)
         if request is not None:
             out.append(RequestPlan(request))
         if self._storing is None:
@@ -158,8 +159,14 @@ class Engine:
     def _snapshots(self) -> Snapshots:
         return Snapshots(self.fabric, self.demands, self.link_state, self._serial)
 
+    def _latest(self) -> Plan | None:
+        """The plan that switches hold or soon will."""
+        return self._storing[0] if self._storing else self.plan
+
     def _plan_made(self, event: ev.PlanMade, now: float) -> list[Command]:
-        answer = self._planner.answered(event.request, self._serial)
+        current = self._latest()
+        newest = current or self._stored_plan
+        answer = self._planner.answered(event.request, self._serial, newest)
         if answer is None:
             return []
         kind, reason = answer
@@ -167,12 +174,10 @@ class Engine:
             self.plan, self._planned_serial = event.plan, self._serial
             self.reconciler.desire(event.plan.id, event.tables)
             return [Log("info", f"adopted plan {event.plan.id}")]
-        if self.plan is not None:
-            same = same_on_switches(self.plan, event.plan)
+        if current is not None:
+            same = same_on_switches(current, event.plan)
             if same or (reason is Reason.MEASUREMENT and not event.worth):
-                if event.running is not None and event.running.id == self.plan.id:
-                    self.plan = event.running
-                self._planned_serial = self._serial
+                self._keep(event, reason)
                 return []
         if reason is Reason.MEASUREMENT:
             self._planner.hold(now + METRICS_HOLD_S)
@@ -189,6 +194,21 @@ class Engine:
             ),
             StorePlan(plan),
         ]
+
+    def _keep(self, event: ev.PlanMade, reason: Reason) -> None:
+        """Stay with the plan that is. Which hosts of an edge may talk is not in it: its tables may
+        be others all the same after a change."""
+        if self._storing is not None:
+            plan, tables, _ = self._storing
+            tables = event.tables if reason is Reason.CHANGE else tables
+            self._storing = (plan, tables, self._serial)
+            return
+        assert self.plan is not None
+        if event.running is not None and event.running.id == self.plan.id:
+            self.plan = event.running
+        if reason is Reason.CHANGE:
+            self.reconciler.desire(self.plan.id, event.tables)
+        self._planned_serial = self._serial
 
     def _plan_stored(self, event: ev.PlanStored) -> None:
         if self._storing is not None and self._storing[0].id == event.plan_id:
@@ -244,8 +264,9 @@ class Engine:
         self._serial += 1
         self.link_state = self._measurements.link_state(up, now)
         self._planner.want(Reason.CHANGE)
-        if worse and self.plan is not None:
-            return [RequestPlan(self._planner.repair(self._snapshots(), self.plan))]
+        latest = self._latest()
+        if worse and latest is not None:
+            return [RequestPlan(self._planner.repair(self._snapshots(), latest))]
         return []
 
     # ---- time -----------------------------------------------------------------------------------

@@ -40,12 +40,22 @@ class Reconciler:
         return frozenset(r.name for r in self.records.values() if r.state is state)
 
     def desire(self, plan_id: int, tables: Tables) -> None:
-        self._plan_id, self._tables = plan_id, tables
+        """What switches should hold from now on; those for which it is nothing new stay settled."""
+        old = self._tables or {}
+        self._plan_id = plan_id
+        self._tables = {
+            name: old[name] if old.get(name) == wanted else wanted
+            for name, wanted in tables.items()
+        }
 
     def committed(self) -> bool:
         """Every reachable switch, and at least one, holds what the newest plan wants."""
         records = [r for r in self.records.values() if r.connected]
         return bool(records) and self._tables is not None and all(map(self._settled, records))
+
+    def settled(self) -> bool:
+        """Every switch of the fabric holds what the newest plan wants, and nothing older."""
+        return self._tables is not None and all(map(self._settled, self.records.values()))
 
     # ---- events ---------------------------------------------------------------------------------
 

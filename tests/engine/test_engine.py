@@ -165,3 +165,16 @@ def test_one_host_alone_is_rejected_with_the_cure() -> None:
     nic = network.nics[0].id
     world = World(network, {"one": ev.WantedIntent("one", 1, frozenset({nic}))})
     assert world.states["one"] == [IntentState.REJECTED]
+
+
+def test_a_host_that_joins_beside_another_is_let_in() -> None:
+    """Neither the demands between switches nor the zones change with it."""
+    network = fabric()
+    first, second, *_ = (nic for nic in network.nics if nic.attachment_set == ("leaf1",))
+    far = next(nic for nic in network.nics if nic.attachment_set == ("leaf2",))
+    pair = frozenset({first.id, far.id})
+    world = World(network, {"a": ev.WantedIntent("a", 1, pair)})
+    world.connect()
+    world.sent.clear()
+    world.event(ev.IntentsChanged({"a": ev.WantedIntent("a", 2, pair | {second.id})}))
+    assert "leaf1" in {batch.switch for batch in world.sent}
