@@ -125,6 +125,8 @@ class Engine:
                 return self._port_changed(event, now)
             case ev.SwitchRead():
                 return self._switch_read(event)
+            case ev.ReadFailed():
+                return self.reconciler.unreadable(event, now)
             case ev.SwitchDisconnected():
                 self.reconciler.disconnected(event, now)
                 self._measurements.forget(event.switch)

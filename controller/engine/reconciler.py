@@ -66,6 +66,10 @@ class Reconciler:
     def read(self, event: ev.SwitchRead) -> None:
         self.records[event.switch].read(event.tables, event.foreign)
 
+    def unreadable(self, event: ev.ReadFailed, now: float) -> list[Command]:
+        self.records[event.switch].fail(event.error, now)
+        return [Log("error", f"{event.switch} {event.error}; it is read again")]
+
     def disconnected(self, event: ev.SwitchDisconnected, now: float) -> None:
         self._drop(event.switch)
         self.records[event.switch].disconnect(event.reason, now)

@@ -178,3 +178,16 @@ def test_a_host_that_joins_beside_another_is_let_in() -> None:
     world.sent.clear()
     world.event(ev.IntentsChanged({"a": ev.WantedIntent("a", 2, pair | {second.id})}))
     assert "leaf1" in {batch.switch for batch in world.sent}
+
+
+def test_a_switch_that_cannot_be_read_is_read_again() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    world.disconnect("spine2")
+    world.readable = False
+    world.connect("spine2")
+    assert any("no OpenFlow" in problem for problem in world.engine.problems())
+    world.readable = True
+    world.pass_time(2)
+    assert world.engine.problems() == []
+    assert world.engine.committed

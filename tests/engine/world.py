@@ -52,6 +52,7 @@ class World:
         self.refuse: set[str] = set()
         self.silent: set[str] = set()
         self.planning = True
+        self.readable = True
         self.requests: list[cmd.PlanRequest] = []
         self._sessions: dict[str, int] = {}
         self._coming: deque[ev.Event] = deque()
@@ -108,6 +109,9 @@ class World:
             self.event(ev.PortChanged(end.switch, session, end.port, live))
 
     def _read(self, switch: str, session: int) -> None:
+        if not self.readable:
+            self.event(ev.ReadFailed(switch, session, "no OpenFlow"))
+            return
         self.event(ev.SwitchRead(switch, session, self.holds.get(switch, SwitchTables()), 0))
 
     def _run(self, commands: list[cmd.Command]) -> None:
