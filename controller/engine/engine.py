@@ -31,6 +31,7 @@ from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.intents.expand import connectivity
+from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
@@ -43,7 +44,7 @@ class Engine:
 
     ``stored_plan`` is what an earlier brain left: switches may still hold it, so it is adopted as
     it stands. ``withdrawing`` has the generation of each intent that an earlier brain was told to
-    remove. Times are seconds of one monotonic clock.
+    remove, ``statuses`` what it last said of each. Times are seconds of one monotonic clock.
     """
 
     def __init__(
@@ -56,13 +57,15 @@ class Engine:
         stored_plan: Plan | None,
         intents: Mapping[str, ev.WantedIntent],
         withdrawing: Mapping[str, int],
+        statuses: Mapping[str, IntentStatus],
         now: float,
     ) -> None:
         self.fabric = fabric
         self.metrics = metrics
         self.plan: Plan | None = None
         self.committed = False
-        self.reconciler = Reconciler(s.name for s in fabric.switches)
+        new = stored_plan is None and not intents and not withdrawing
+        self.reconciler = Reconciler((s.name for s in fabric.switches), new)
         self._interval_s = interval_s
         self._stored_plan = stored_plan
         self._last_plan_id = stored_plan.id if stored_plan else 0
@@ -75,7 +78,8 @@ class Engine:
         self._measured_s = now
         self._links = LinkBook(fabric)
         self._planner = Planner(strategy)
-        self._statuses = StatusBook()
+        self._statuses = StatusBook(statuses)
+        self._adopting = False
         self._measurements = Measurements(fabric)
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._want(intents)
@@ -89,6 +93,7 @@ class Engine:
         if stored is not None and covers(stored, self.fabric, self.demands):
             out.append(RequestPlan(self._planner.adopt(self._snapshots(), stored)))
             if stored.certificate.strategy == self._planner.strategy:
+                self._adopting = True
                 return out
         self._planner.want(Reason.CHANGE)
         return out + self._next(now)
@@ -103,6 +108,8 @@ class Engine:
             case ev.IntentsChanged():
                 self._want(event.intents)
                 self._planner.want(Reason.CHANGE)
+                if event.intents:
+                    self.reconciler.take_over()
             case ev.PlanMade():
                 return self._plan_made(event, now)
             case ev.PlanFailed():
@@ -146,6 +153,8 @@ class Engine:
         self.committed = self.plan is not None and self.reconciler.committed()
         if self.committed:
             self._committed_serial = self._planned_serial
+            self._adopting &= bool(self.reconciler.in_state(SwitchState.ABSENT))
+        self._adopting &= now - self._started_s < STARTING_S
         return out + self._statuses.changes(self._progress(now), self._edges)
 
     # ---- intents and plans ----------------------------------------------------------------------
@@ -251,11 +260,10 @@ class Engine:
     def _port_changed(self, event: ev.PortChanged, now: float) -> list[Command]:
         if not self._links.set_port(event.switch, event.port, event.live, now):
             return []
-        word = "up" if event.live else "down"
-        return [
-            Log("warning", f"{event.switch}:{event.port} is {word}"),
-            *self._links_may_have_changed(now),
-        ]
+        said = Log("info", f"{event.switch}:{event.port} is up")
+        if not event.live:
+            said = Log("warning", f"{event.switch}:{event.port} is down")
+        return [said, *self._links_may_have_changed(now)]
 
     def _links_may_have_changed(self, now: float) -> list[Command]:
         """Dead trees lose their weight at once; a better plan follows in its own time."""
@@ -264,6 +272,8 @@ class Engine:
             return []
         worse = bool((self.link_state.up & ~up).any())
         self._serial += 1
+        # Switches have moved traffic by themselves: what was carried before says nothing now.
+        self._measurements.restart()
         self.link_state = self._measurements.link_state(up, now)
         self._planner.want(Reason.CHANGE)
         latest = self._latest()
@@ -304,6 +314,7 @@ class Engine:
             failed=self.reconciler.in_state(SwitchState.FAILED),
             unroutable=pairs,
             starting=now - self._started_s < STARTING_S,
+            adopting=self._adopting,
             error=self._planner.last_error,
         )
 

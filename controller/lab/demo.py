@@ -25,7 +25,7 @@ from heald.v1 import fabric_pb2, intents_pb2
 
 Progress = Callable[[str], None]
 
-FLOW_BPS = 18e6
+FLOW_BPS = 10e6
 SOURCE_PORTS = 256
 """Enough that hashing them comes close to the weights: one sigma of a half is 3 %."""
 PAYLOAD_BYTES = 1400
