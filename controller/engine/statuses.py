@@ -32,7 +32,7 @@ class Progress:
 
 
 class StatusBook:
-    """Remembers what was last reported, so that only changes are; ``reported`` by the last brain."""
+    """Remembers what was last reported (before: ``reported``), so that only changes are."""
 
     def __init__(self, reported: Mapping[str, IntentStatus]) -> None:
         self._wanted: dict[str, tuple[WantedIntent, int]] = {}
