@@ -12,6 +12,7 @@ from controller.engine.view import demand_of, forest_of, network_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.optimizer import buckets, ecmp, forest, linear
+from controller.optimizer.certificate import gap
 from controller.optimizer.plan import (
     Certificate,
     PlacementKey,
@@ -101,7 +102,7 @@ def make_plan(
             solution.solver,
             mlu,
             min(solution.bound, mlu),
-            linear.gap(mlu, solution.bound),
+            gap(mlu, solution.bound),
             solution.seconds,
         ),
         retired=retired(held, planned, trees, zones),

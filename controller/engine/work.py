@@ -10,7 +10,7 @@ from controller.engine.events import PlanMade
 from controller.engine.judging import evaluate, worth_committing
 from controller.engine.planning import make_plan
 from controller.engine.repair import reweigh_dead
-from controller.optimizer.linear import gap
+from controller.optimizer.certificate import gap
 from controller.optimizer.plan import Certificate, Plan
 
 
