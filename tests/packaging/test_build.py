@@ -89,8 +89,10 @@ def test_wheel_has_types_stubs_licence_and_topologies(names: list[str]) -> None:
         assert f"{package}/py.typed" in names
     assert has("heald/v1/fabric_pb2.pyi")
     assert has("/licenses/LICENSE")
-    shipped = {Path(name).name for name in names if "/data/share/heald/topologies/" in f"/{name}"}
-    assert shipped == {path.name for path in (ROOT / "topologies").iterdir()}
+    root = "/data/share/heald/topologies/"
+    shipped = {name.split(root)[1] for name in names if root in name}
+    topologies = ROOT / "topologies"
+    assert shipped == {str(p.relative_to(topologies)) for p in topologies.rglob("*.yaml")}
 
 
 def test_wheel_installs_no_ryu_manager(wheel: Path) -> None:
