@@ -222,7 +222,12 @@ def test_a_lab_goes_with_the_process_that_holds_it(start_lab: StartLab) -> None:
 
 
 def test_the_prompt_knows_hosts_and_links_and_leaves_nothing() -> None:
-    script = "h1 ping -c1 -W1 h1\nlink leaf1 spine1 down\nleaf1 ip link show leaf1-eth11\n"
+    script = (
+        "h1 ping -c1 -W1 h1\n"
+        "link leaf1 spine1 down\n"
+        "leaf1 ip link show leaf1-eth11\n"
+        "leaf1 echo the bridge is leaf1\n"
+    )
     file = topologies_dir() / "leaf-spine.yaml"
     done = subprocess.run(
         [
@@ -241,6 +246,7 @@ def test_the_prompt_knows_hosts_and_links_and_leaves_nothing() -> None:
     output = done.stdout + done.stderr
     assert "1 received" in output
     assert "state DOWN" in output
+    assert "the bridge is leaf1" in output
     run_dir = done.stderr.split("The lab is in ")[1].split(".")[0]
     assert run_dir.startswith("/")
     assert not Path(run_dir).exists()

@@ -114,6 +114,7 @@ def _welcome(running: Lab, controller: bool) -> str:
     if controller:
         lines += [f"  export HEALD_SERVER={server_of(running)}   # for heald intent, status, ..."]
         lines += [f"  tail -f {running.run_dir}/controller.log"]
+        lines += ["No host reaches another before an intent lets it: heald intent apply --help"]
     else:
         lines += [f"  mnexec -a {running.pid} ryu-manager apps.fabric --fabric-topology \\"]
         lines += [f"    {running.topology_file} --fabric-northbound {server_of(running)}"]

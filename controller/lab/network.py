@@ -39,6 +39,11 @@ class FabricSwitch(OVSSwitch):  # type: ignore[misc]
     def setup(cls) -> None:
         """Mininet asks the system's Open vSwitch for its version here; the lab has its own."""
 
+    def defaultIntf(self) -> Any:  # noqa: N802 - Mininet's name
+        """The prompt puts this interface's address in place of the switch's name; without an
+        address the name stays, which is the bridge's too. Port 0 is loopback."""
+        return next(intf for port, intf in sorted(self.intfs.items()) if port)
+
     def dpctl(self, *args: str) -> str:
         return str(self.cmd("ovs-ofctl", "-O", "OpenFlow15", args[0], self.deployed, *args[1:]))
 
