@@ -44,10 +44,10 @@ def planned_weights(lab: Lab, switch: str) -> Mapping[int, Mapping[int, int]]:
         for bucket in line.split("bucket=")[1:]:
             weight = re.search(r"weight:(\d+)", bucket)
             port = re.search(r"output:\"?([^,\"]+)", bucket)
-            assert weight
             assert port
             number = int(port[1])
-            weights[number] = weights.get(number, 0) + int(weight[1])
+            # The dump leaves out a weight of 1.
+            weights[number] = weights.get(number, 0) + (int(weight[1]) if weight else 1)
         found[int(match[1])] = weights
     return found
 
