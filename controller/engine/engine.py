@@ -7,7 +7,7 @@ plan, a new plan changes what switches should hold, and the difference is rolled
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,16 @@ from controller.telemetry.link_state import LinkState
 
 STARTING_S = 10.0
 """Switches that have not connected this long after the start are absent, before that awaited."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    """A plan on its way to the switches; ``serial`` is that of the snapshots it serves."""
+
+    plan: Plan
+    tables: Tables
+    serial: int
+    demands: Demands
 
 
 class Engine:
@@ -69,7 +79,8 @@ class Engine:
         self._interval_s = interval_s
         self._stored_plan = stored_plan
         self._last_plan_id = stored_plan.id if stored_plan else 0
-        self._storing: tuple[Plan, Tables, int] | None = None
+        self._storing: _Accepted | None = None
+        self._planned_demands: Demands | None = None
         # Counts what makes older plans stale: changes of intents and of which links are up.
         self._serial = 1
         self._planned_serial = 0
@@ -172,7 +183,7 @@ class Engine:
 
     def _latest(self) -> Plan | None:
         """The plan that switches hold or soon will."""
-        return self._storing[0] if self._storing else self.plan
+        return self._storing.plan if self._storing else self.plan
 
     def _plan_made(self, event: ev.PlanMade, now: float) -> list[Command]:
         current = self._latest()
@@ -180,52 +191,60 @@ class Engine:
         answer = self._planner.answered(event.request, self._serial, newest)
         if answer is None:
             return []
-        kind, reason = answer
-        if kind is PlanKind.ADOPT:
-            self.plan, self._planned_serial = event.plan, self._serial
-            self.reconciler.desire(event.plan.id, event.tables)
+        request, reason = answer
+        accepted = _Accepted(event.plan, event.tables, self._serial, request.demands)
+        if request.kind is PlanKind.ADOPT:
+            self._take_up(accepted)
             return [Log("info", f"adopted plan {event.plan.id}")]
+        if request.kind is PlanKind.REPAIR:
+            # It serves the demands that the plan was made for; newer ones wait for the next plan.
+            accepted = replace(accepted, serial=self._latest_serial())
         if current is not None:
             same = same_on_switches(current, event.plan)
             if same or (reason is Reason.MEASUREMENT and not event.worth):
-                self._keep(event, reason)
+                self._keep(accepted, event.running, reason)
                 return []
         if reason is Reason.MEASUREMENT:
             self._planner.hold(now + METRICS_HOLD_S)
         self._last_plan_id += 1
         plan = replace(event.plan, id=self._last_plan_id)
-        self._storing = (plan, event.tables, self._serial)
+        self._storing = replace(accepted, plan=plan)
         certificate = plan.certificate
         return [
             Log(
                 "info",
-                f"plan {plan.id} ({kind.value}) by {certificate.solver}: worst link "
+                f"plan {plan.id} ({request.kind.value}) by {certificate.solver}: worst link "
                 f"{certificate.mlu:.3f}, bound {certificate.bound:.3f}, "
                 f"{certificate.seconds:.3f} s",
             ),
             StorePlan(plan),
         ]
 
-    def _keep(self, event: ev.PlanMade, reason: Reason) -> None:
+    def _keep(self, accepted: _Accepted, running: Plan | None, reason: Reason) -> None:
         """Stay with the plan that is. Which hosts of an edge may talk is not in it: its tables may
         be others all the same after a change."""
         if self._storing is not None:
-            plan, tables, _ = self._storing
-            tables = event.tables if reason is Reason.CHANGE else tables
-            self._storing = (plan, tables, self._serial)
+            if reason is Reason.CHANGE:
+                self._storing = replace(accepted, plan=self._storing.plan)
             return
         assert self.plan is not None
-        if event.running is not None and event.running.id == self.plan.id:
-            self.plan = event.running
+        plan = running if running is not None and running.id == self.plan.id else self.plan
         if reason is Reason.CHANGE:
-            self.reconciler.desire(self.plan.id, event.tables)
-        self._planned_serial = self._serial
+            self._take_up(replace(accepted, plan=plan))
+        self.plan, self._planned_serial = plan, accepted.serial
 
     def _plan_stored(self, event: ev.PlanStored) -> None:
-        if self._storing is not None and self._storing[0].id == event.plan_id:
-            self.plan, tables, self._planned_serial = self._storing
-            self._storing = None
-            self.reconciler.desire(self.plan.id, tables)
+        if self._storing is not None and self._storing.plan.id == event.plan_id:
+            accepted, self._storing = self._storing, None
+            self._take_up(accepted)
+
+    def _take_up(self, accepted: _Accepted) -> None:
+        self.plan, self._planned_serial = accepted.plan, accepted.serial
+        self._planned_demands = accepted.demands
+        self.reconciler.desire(accepted.plan.id, accepted.tables)
+
+    def _latest_serial(self) -> int:
+        return self._storing.serial if self._storing else self._planned_serial
 
     # ---- switches and links ---------------------------------------------------------------------
 
@@ -246,16 +265,17 @@ class Engine:
         return out + self._links_may_have_changed(now)
 
     def _switch_read(self, event: ev.SwitchRead) -> list[Command]:
-        self.reconciler.read(event)
-        if not event.foreign:
-            return []
-        return [
-            Log(
-                "warning",
-                f"{event.switch} holds {event.foreign} flows or groups that are not Heald's; "
-                "they are left alone",
+        known = self.reconciler.records[event.switch].foreign
+        out = self.reconciler.read(event)
+        if event.foreign and event.foreign != known:
+            out.append(
+                Log(
+                    "warning",
+                    f"{event.switch} holds {event.foreign} flows or groups that are not Heald's; "
+                    "they are left alone",
+                )
             )
-        ]
+        return out
 
     def _port_changed(self, event: ev.PortChanged, now: float) -> list[Command]:
         if not self._links.set_port(event.switch, event.port, event.live, now):
@@ -276,15 +296,18 @@ class Engine:
         self._measurements.restart()
         self.link_state = self._measurements.link_state(up, now)
         self._planner.want(Reason.CHANGE)
-        latest = self._latest()
-        if worse and latest is not None:
-            return [RequestPlan(self._planner.repair(self._snapshots(), latest))]
+        latest, demands = self._latest(), self._planned_demands
+        if self._storing is not None:
+            demands = self._storing.demands
+        if worse and latest is not None and demands is not None:
+            snapshots = Snapshots(self.fabric, demands, self.link_state, self._serial)
+            return [RequestPlan(self._planner.repair(snapshots, latest))]
         return []
 
     # ---- time -----------------------------------------------------------------------------------
 
     def _tick(self, now: float) -> list[Command]:
-        out = self.reconciler.tick(now)
+        out = self.reconciler.tick(now) + self.reconciler.audit(now)
         self._links.settle(now)
         out += self._links_may_have_changed(now)
         if self.metrics and now - self._measured_s >= self._interval_s:

@@ -110,8 +110,8 @@ class Planner:
 
     def answered(
         self, request_id: int, serial: int, newest: Plan | None
-    ) -> tuple[PlanKind, Reason] | None:
-        """What the answered request was for; None when its answer is of no use any more.
+    ) -> tuple[PlanRequest, Reason] | None:
+        """The answered request and why it was made; None when its answer is of no use any more.
 
         That is when it was made for older snapshots than ``serial``; when it does not know numbers
         that the newest plan has given; and when it only adapts a plan that is not the newest.
@@ -130,13 +130,15 @@ class Planner:
             self.want(asked.reason)
             return None
         self.last_error = ""
-        return asked.request.kind, asked.reason
+        return asked.request, asked.reason
 
     def failed(self, request_id: int, error: str, now: float) -> None:
+        """An optimisation is tried again after a pause; after a repair, it is what comes anyway."""
         asked = self._asked.pop(request_id, None)
         if asked is not None:
             self.last_error = error
-            self._retry_at_s = now + RETRY_S
+            if asked.request.kind is not PlanKind.REPAIR:
+                self._retry_at_s = now + RETRY_S
             self.want(asked.reason)
 
 

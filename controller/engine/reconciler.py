@@ -15,6 +15,8 @@ HELD = (
     "it holds rules of Heald, but this controller has never had an intent: start it with the state "
     "directory that they come from, or apply an intent, which replaces them"
 )
+AUDIT_S = 20.0
+"""How old what is known of a switch may become before it is read again."""
 PHASE_TIMEOUT_S = 15.0
 """A switch that answers echoes but not a batch for this long has failed it."""
 
@@ -71,12 +73,43 @@ class Reconciler:
     def connected(self, event: ev.SwitchConnected, now: float) -> None:
         self._drop(event.switch)
         self.records[event.switch].connect(event.session, event.openflow, event.peer, now)
+        self.records[event.switch].read_at_s = now
 
-    def read(self, event: ev.SwitchRead) -> None:
-        self.records[event.switch].read(event.tables, event.foreign)
+    def read(self, event: ev.SwitchRead) -> list[Command]:
+        record = self.records[event.switch]
+        if record.audited:
+            record.audited = False
+            if record.state is SwitchState.IN_SYNC:
+                return self._audited(record, event)
+        record.read(event.tables, event.foreign)
         if self._new and event.tables != _NOTHING:
-            self.records[event.switch].state = SwitchState.HELD
-            self.records[event.switch].last_error = HELD
+            record.state, record.last_error = SwitchState.HELD, HELD
+        return []
+
+    def audit(self, now: float) -> list[Command]:
+        """Read a switch now and then, one at a time, in case another hand was at its rules."""
+        if self._rollout is not None:
+            return []
+        waiting = [r for r in self.records.values() if r.state is SwitchState.IN_SYNC]
+        if not waiting or any(r.audited for r in waiting):
+            return []
+        record = min(waiting, key=lambda r: r.read_at_s)
+        if now - record.read_at_s < AUDIT_S:
+            return []
+        record.audited, record.read_at_s = True, now
+        record.audited_at_batch = self._next_batch
+        return [ReadSwitch(record.name, record.session)]
+
+    def _audited(self, record: SwitchRecord, event: ev.SwitchRead) -> list[Command]:
+        record.foreign = event.foreign
+        # What was sent meanwhile is not in the answer, or only in part.
+        changed = record.audited_at_batch != self._next_batch
+        if changed or event.tables == record.installed:
+            return []
+        record.read(event.tables, event.foreign)
+        return [
+            Log("error", f"{record.name} has lost or changed rules of Heald; they are restored")
+        ]
 
     def take_over(self) -> None:
         """There are intents now: held switches become ours."""
@@ -86,6 +119,7 @@ class Reconciler:
                 record.state, record.last_error = SwitchState.INSTALLING, ""
 
     def unreadable(self, event: ev.ReadFailed, now: float) -> list[Command]:
+        self.records[event.switch].audited = False
         self.records[event.switch].fail(event.error, now)
         return [Log("error", f"{event.switch} {event.error}; it is read again")]
 

@@ -41,6 +41,10 @@ class SwitchRecord:
     failures: int = 0
     retry_at_s: float = 0.0
     missing_ports: tuple[int, ...] = field(default=())
+    read_at_s: float = 0.0
+    audited: bool = False
+    """A read-back is under way that only checks; it counts if no batch was sent since this one."""
+    audited_at_batch: int = 0
 
     @property
     def connected(self) -> bool:
@@ -49,6 +53,7 @@ class SwitchRecord:
     def connect(self, session: int, openflow: str, peer: str, now: float) -> None:
         self.session, self.openflow, self.peer = session, openflow, peer
         self.state, self.installed, self.since_s = SwitchState.READING, None, now
+        self.audited = False
         self.connects += 1
 
     def disconnect(self, reason: str, now: float) -> None:

@@ -229,3 +229,41 @@ def test_a_switch_that_cannot_be_read_is_read_again() -> None:
     world.pass_time(2)
     assert world.engine.problems() == []
     assert world.engine.committed
+
+
+def test_rules_that_vanish_are_noticed_and_restored() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    world.sent.clear()
+    world.pass_time(200)
+    assert world.sent == [], "reading alone changes nothing"
+    world.meddle("leaf2")
+    world.pass_time(200)
+    assert {batch.switch for batch in world.sent} == {"leaf2"}
+    assert any("leaf2 has lost or changed" in line for line in world.log)
+    assert world.engine.committed
+
+
+def test_a_link_fails_while_a_new_intent_is_being_planned() -> None:
+    """The repair serves what is installed, and neither waits for the other."""
+    network = fabric()
+    nics = [nic.id for nic in network.nics]
+    one = {"a": ev.WantedIntent("a", 1, frozenset(nics[:4]))}
+    world = World(network, one)
+    world.connect()
+    world.pass_time(1)
+    world.planning = False
+    world.requests.clear()
+    world.event(ev.IntentsChanged({**one, "b": ev.WantedIntent("b", 1, frozenset(nics[4:]))}))
+    world.link(network.links[0], live=False)
+    repair = next(r for r in world.requests if r.kind is PlanKind.REPAIR)
+    world.answer(repair)
+    assert world.states["a"][-1] is IntentState.ACTIVE
+    assert world.states["b"][-1] is IntentState.PENDING
+    world.planning = True
+    for request in world.requests:
+        if request.kind is PlanKind.OPTIMISE:
+            world.answer(request)
+    world.pass_time(0.25)
+    assert world.states["b"][-1] is IntentState.ACTIVE
+    assert world.engine.problems() == [f"link {network.links[0].name} is down"]

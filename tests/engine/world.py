@@ -55,6 +55,7 @@ class World:
         self.silent: set[str] = set()
         self.planning = True
         self.readable = True
+        self.meddled: set[str] = set()
         self.requests: list[cmd.PlanRequest] = []
         self._sessions: dict[str, int] = {}
         self._coming: deque[ev.Event] = deque()
@@ -111,7 +112,14 @@ class World:
             session = self._sessions[end.switch]
             self.event(ev.PortChanged(end.switch, session, end.port, live))
 
+    def meddle(self, switch: str) -> None:
+        """Delete all rules of a switch behind the engine's back, until it is next read."""
+        self.meddled.add(switch)
+
     def _read(self, switch: str, session: int) -> None:
+        if switch in self.meddled:
+            self.event(ev.SwitchRead(switch, session, SwitchTables(), 0))
+            return
         if not self.readable:
             self.event(ev.ReadFailed(switch, session, "no OpenFlow"))
             return
@@ -133,6 +141,7 @@ class World:
                         self._answer_batch(command)
                 case cmd.ReadSwitch():
                     self._read(command.switch, command.session)
+                    self.meddled.discard(command.switch)
                 case cmd.SetStatus():
                     self.states.setdefault(command.intent, []).append(command.status.state)
                     self.statuses[command.intent] = command.status
