@@ -117,6 +117,13 @@ def test_a_host_reaches_only_those_it_shares_an_intent_with(
     connect_everyone(controller)
 
 
+def test_rules_deleted_by_another_hand_come_back(lab: Lab, controller: LabController) -> None:
+    assert reaches(lab, "h1", "h8", 4)
+    lab.ovs_ofctl("del-flows", "leaf1")
+    assert not reaches(lab, "h1", "h8", 4)
+    wait_for("h1 reaches h8", lambda: reaches(lab, "h1", "h8", 4), timeout_s=60)
+
+
 def test_a_host_cannot_pretend_to_be_another(lab: Lab, controller: LabController) -> None:
     device = lab.nic("h1").interface
     address, other = lab.address("h1"), "10.0.2.1"

@@ -9,7 +9,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from controller.brain import translate
@@ -26,13 +27,15 @@ from controller.intents.selectors import resolve
 from controller.northbound.book import IntentBook
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
-from controller.store.contract import Put, Store
+from controller.store.contract import Put, Store, StoreError
 from heald.internal.v1 import session_pb2 as pb
 from heald.v1 import fabric_pb2
 
 _log = logging.getLogger("heald.brain")
 
 TICK_S = 0.25
+_PROBLEMS = 3
+_STORE_RETRY_S = 1.0
 LATE_S = 0.02
 """No callback may hold the loop longer than this; one that does is logged."""
 
@@ -43,8 +46,11 @@ def wanted_intents(book: IntentBook, fabric: Fabric) -> dict[str, ev.WantedInten
     for name, intent in book.intents.items():
         if intent.withdrawing:
             continue
-        selection = resolve(intent.spec.endpoints, fabric)
-        problem = "; ".join(p.message for p in selection.problems) or None
+        selection = resolve(intent.spec.endpoints, fabric, hints=0)
+        said = [p.message for p in selection.problems[:_PROBLEMS]]
+        if len(selection.problems) > _PROBLEMS:
+            said.append(f"and {len(selection.problems) - _PROBLEMS} more")
+        problem = "; ".join(said) or None
         wanted[name] = ev.WantedIntent(name, intent.generation, selection.nics, problem)
     return wanted
 
@@ -75,9 +81,10 @@ class Brain:
         self._news = asyncio.Event()
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._started_s = time.time()
+        self._store_problem = ""
 
     async def run(self) -> None:
-        """Raises what ends the brain: a store that can no longer be written."""
+        """Returns never; raises what must not happen."""
         self._spawn(self._write_statuses())
         self._spawn(self._write_plans())
         self._spawn(self._tick())
@@ -174,7 +181,8 @@ class Brain:
     async def _write_plans(self) -> None:
         while True:
             command = await self._plans.get()
-            await self._store.txn([], [Put(self._plan_key, plan_codec.encode(command.plan))])
+            put = Put(self._plan_key, plan_codec.encode(command.plan))
+            await self._durably(partial(self._store.txn, [], [put]))
             self._handle(ev.PlanStored(command.plan.id))
 
     async def _write_statuses(self) -> None:
@@ -186,10 +194,25 @@ class Brain:
             batch: dict[str, IntentStatus] = {}
             for command in waiting:
                 if command.intent in batch:
-                    await self._book.set_statuses(batch)
+                    await self._durably(partial(self._book.set_statuses, batch))
                     batch = {}
                 batch[command.intent] = command.status
-            await self._book.set_statuses(batch)
+            await self._durably(partial(self._book.set_statuses, batch))
+
+    async def _durably(self, write: Callable[[], Awaitable[object]]) -> None:
+        """A store that cannot be written, on a full disk say, holds up what must be durable first;
+        everything else goes on, and so does this once there is room."""
+        while True:
+            try:
+                await write()
+            except StoreError as error:
+                if self._store_problem != str(error):
+                    _log.error("%s; it is tried again each second", error)
+                self._store_problem = str(error)
+                await asyncio.sleep(_STORE_RETRY_S)
+            else:
+                self._store_problem = ""
+                return
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -227,7 +250,7 @@ class Brain:
         status = fabric_pb2.Status(
             epoch=self._epoch,
             metrics_enabled=self._engine.metrics,
-            problems=self._engine.problems(),
+            problems=[*self._engine.problems(), *filter(None, [self._store_problem])],
             processes={"brain": f"pid {os.getpid()}"},
         )
         status.start_time.FromNanoseconds(int(self._started_s * 1e9))

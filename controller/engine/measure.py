@@ -38,6 +38,11 @@ class Measurements:
         self._queue_errors: dict[str, Rates] = {}
         self._buckets: dict[str, Rates] = {}
         self._class_name = {class_index(c): c.name for c in fabric.classes}
+        # What all hosts of a switch can send: a counter that says more is wrong.
+        self._line_rate_bps = {
+            switch: sum(nic.capacity_bps for _, nic in nics)
+            for switch, nics in fabric.nics_on.items()
+        }
         self._averages: tuple[Averages, ...] = ()
         self._measured: dict[DemandKey, float] = {}
         self._updated_s: float | None = None
@@ -91,7 +96,8 @@ class Measurements:
             if window_s == WINDOWS_S[0]:
                 sample: dict[DemandKey, float] = {}
                 for (key, _), bps in by_bucket.items():
-                    sample[key] = sample.get(key, 0.0) + bps
+                    most = self._line_rate_bps.get(key.ingress, 0.0)
+                    sample[key] = min(most, sample.get(key, 0.0) + bps)
                 # Where there is no reading just now, the last one stands.
                 self._measured |= smooth(self._measured, sample, elapsed_s)
         self._averages = tuple(averages)

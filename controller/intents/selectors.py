@@ -26,10 +26,18 @@ class Selection:
     problems: tuple[Problem, ...] = ()
 
 
-def resolve(selector: Selector, fabric: Fabric) -> Selection:
-    """The NICs that ``selector`` chooses; each name or label that chooses none is a problem."""
+HINTS = 5
+"""How many mistakes get a suggestion: finding what is near takes a while in a large fabric."""
+
+
+def resolve(selector: Selector, fabric: Fabric, hints: int = HINTS) -> Selection:
+    """The NICs that ``selector`` chooses; each name or label that chooses none is a problem.
+
+    The first ``hints`` problems suggest what may have been meant.
+    """
     chosen: set[str] = set()
     problems: list[Problem] = []
+    known: Collection[str]
 
     if selector.all:
         chosen.update(fabric.nic_by_id)
@@ -37,7 +45,8 @@ def resolve(selector: Selector, fabric: Fabric) -> Selection:
     for i, name in enumerate(selector.hosts):
         host = fabric.host_by_name.get(name)
         if host is None:
-            problems.append(_unknown(f"hosts[{i}]", "host", name, fabric.host_by_name, fabric))
+            known = fabric.host_by_name if len(problems) < hints else ()
+            problems.append(_unknown(f"hosts[{i}]", "host", name, known, fabric))
         else:
             chosen.update(nic.id for nic in host.nics)
 
@@ -45,7 +54,8 @@ def resolve(selector: Selector, fabric: Fabric) -> Selection:
         if name in fabric.nic_by_id:
             chosen.add(name)
         else:
-            problems.append(_unknown(f"nics[{i}]", "NIC", name, fabric.nic_by_id, fabric))
+            known = fabric.nic_by_id if len(problems) < hints else ()
+            problems.append(_unknown(f"nics[{i}]", "NIC", name, known, fabric))
 
     if selector.accelerators:
         nic_of = _nic_by_accelerator(fabric)
@@ -53,8 +63,9 @@ def resolve(selector: Selector, fabric: Fabric) -> Selection:
             if name in nic_of:
                 chosen.add(nic_of[name])
             else:
+                known = nic_of if len(problems) < hints else ()
                 path = f"accelerators[{i}]"
-                problems.append(_unknown(path, "accelerator", name, nic_of, fabric))
+                problems.append(_unknown(path, "accelerator", name, known, fabric))
 
     if selector.match_labels:
         labelled = {nic.id for nic in _labelled(selector.match_labels, fabric)}

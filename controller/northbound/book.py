@@ -18,12 +18,14 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from google.protobuf.message import DecodeError
+
 from controller.intents.lifecycle import Reason, advance
 from controller.intents.model import Intent, IntentSpec, IntentState, IntentStatus
 from controller.northbound.convert import etag_of, intent_from_message, intent_to_message
 from controller.northbound.errors import Code, FieldViolation, ServiceError, refuse
 from controller.northbound.receipts import Receipt, Receipts
-from controller.store.contract import Change, Delete, Put, Store, Write
+from controller.store.contract import Change, Delete, KeyValue, Put, Store, StoreError, Write
 from heald.v1 import intents_pb2 as pb
 
 _T = TypeVar("_T")
@@ -100,10 +102,13 @@ class IntentBook:
         site: str = "default",
         clock: Callable[[], float] = time.time,
     ) -> IntentBook:
-        """The book of all intents in ``store``. ``clock`` gives seconds since the epoch."""
+        """The book of all intents in ``store``. ``clock`` gives seconds since the epoch.
+
+        Raises StoreError, also for an entry that is no intent.
+        """
         prefix = f"{quote(fabric, safe='')}/{quote(site, safe='')}/"
         snapshot = await store.range(f"{prefix}tenants/")
-        intents = [_decode(item.value) for item in snapshot.items]
+        intents = [_stored(item) for item in snapshot.items]
         return cls(store, prefix, {i.name: i for i in intents}, snapshot.revision, clock)
 
     @property
@@ -311,6 +316,16 @@ def _check_etags(drafts: Sequence[Draft], intents: Mapping[str, Intent]) -> None
             fault = f"{draft.name} {now}, not at {draft.etag!r}; get it and decide again"
             faults.append(FieldViolation(draft.etag_field, fault))
     refuse(Code.ABORTED, faults)
+
+
+def _stored(item: KeyValue) -> Intent:
+    try:
+        return _decode(item.value)
+    except (DecodeError, ValueError, TypeError) as error:
+        raise StoreError(
+            f"the store is damaged: {item.key} is no intent ({error}); "
+            "restore the state directory from a backup"
+        ) from None
 
 
 def _decode(value: bytes) -> Intent:

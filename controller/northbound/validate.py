@@ -15,6 +15,7 @@ from heald.v1 import intents_pb2 as pb
 
 MAX_INTENTS = 1_000
 MAX_LABELS = 64
+MAX_ENDPOINTS = 20_000
 MAX_REQUEST_ID = 128
 
 _ID = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -108,6 +109,10 @@ def _endpoints(field: str, selector: Selector, fabric: Fabric) -> Sequence[Field
     if selector == Selector():
         choices = "all, hosts, nics, accelerators or match_labels"
         return [FieldViolation(field, f"chooses nothing; set {choices}")]
+    named = len(selector.hosts) + len(selector.nics) + len(selector.accelerators)
+    if named > MAX_ENDPOINTS:
+        fault = f"names {named} endpoints; name at most {MAX_ENDPOINTS}, or choose by labels or all"
+        return [FieldViolation(field, fault)]
     selection = resolve(selector, fabric)
     if selection.problems:
         return [FieldViolation(f"{field}.{p.path}", p.message) for p in selection.problems]

@@ -71,3 +71,13 @@ def test_adding_names_only_ever_adds_nics(some: tuple[str, ...], more: tuple[str
     assert few.nics <= many.nics <= set(FABRIC.nic_by_id)
     unknown = [name for name in some + more if name not in FABRIC.host_by_name]
     assert len(many.problems) == len(unknown)
+
+
+def test_only_the_first_mistakes_get_a_suggestion() -> None:
+    """A suggestion takes time in a large fabric, and nobody reads hundreds."""
+    selection = resolve(Selector(hosts=tuple(f"hh{i}" for i in range(20))), FABRIC)
+    assert len(selection.problems) == 20
+    assert sum("did you mean" in p.message for p in selection.problems) <= 5
+    assert not any(
+        "did you mean" in p.message for p in resolve(Selector(hosts=("hh1",)), FABRIC, 0).problems
+    )
