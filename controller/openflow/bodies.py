@@ -29,7 +29,6 @@ from controller.openflow.model import (
     Port,
 )
 
-
 EVERYTHING = Match()
 
 
