@@ -1,12 +1,14 @@
 """Actions: OpenFlow's own, and Open vSwitch's where version 1.3 or 1.4 has none.
 
-A set-field with a mask is OpenFlow 1.5. Before it is Nicira's reg_load, which sets neighbouring
-bits of at most 64, or else reg_load2; copy-field is reg_move. Read back, a reg_load of all bits is
-the set-field that it equals.
+A set-field with a mask is OpenFlow 1.5. Before, it is Nicira's reg_load, which sets neighbouring
+bits, 64 at most, or else reg_load2. Copy-field is the ONF's extension 320 in OpenFlow 1.3, and
+Nicira's reg_move in 1.4, as Open vSwitch has them; both read both. A reg_load of all bits is read
+as the set-field that it equals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
@@ -16,6 +18,7 @@ from controller.openflow.model import (
     Action,
     CopyField,
     DecTtl,
+    Field,
     Metered,
     Output,
     PopVlan,
@@ -32,9 +35,7 @@ from controller.openflow.structures.layout import (
     Sequence,
     Slot,
     Structure,
-    constant,
     pad,
-    since,
     u8,
     u16,
     u32,
@@ -47,12 +48,15 @@ from controller.openflow.wire import DecodeError
 _BAD_LEN = ErrorCode.BAD_ACTION_BAD_LEN
 _BAD_ARGUMENT = ErrorCode.BAD_ACTION_BAD_SET_ARGUMENT
 _SET_FIELD = 25
-_NICIRA = 0x2320
-_REG_MOVE, _REG_LOAD, _REG_LOAD2 = 6, 7, 33
+_NICIRA, _ONF = 0x2320, 0x4F4E4600
+_REG_MOVE = (_NICIRA, 6)
+_REG_LOAD = (_NICIRA, 7)
+_REG_LOAD2 = (_NICIRA, 33)
+_ONF_COPY_FIELD = (_ONF, 3200)
 
 
-def _field_name(name: str) -> Slot:
-    return Slot("I", name, oxm.field_of_header, lambda field: (oxm.header_of_field(field),))
+def _field_name(name: str, header: Callable[[Field], int] = oxm.header_of_field) -> Slot:
+    return Slot("I", name, oxm.field_of_header, lambda field: (header(field),))
 
 
 def _check_copy(action: CopyField) -> None:
@@ -67,15 +71,23 @@ def _check_copy(action: CopyField) -> None:
             )
 
 
+_BITS = (u16("bits"), u16("source_offset"), u16("target_offset"))
 _COPY_FIELD = Record(
     CopyField,
-    *until(5, constant("I", _NICIRA), constant("H", _REG_MOVE)),
-    u16("bits"),
-    u16("source_offset"),
-    u16("target_offset"),
-    *since(6, pad(2)),
+    *until(5, pad(2)),
+    *_BITS,
+    pad(2),
     _field_name("source"),
     _field_name("target"),
+    length=_BAD_LEN,
+    check=_check_copy,
+    refusal=_BAD_ARGUMENT,
+)
+_MOVE = Record(
+    CopyField,
+    *_BITS,
+    _field_name("source", oxm.nicira_header_of_field),
+    _field_name("target", oxm.nicira_header_of_field),
     length=_BAD_LEN,
     check=_check_copy,
     refusal=_BAD_ARGUMENT,
@@ -179,57 +191,47 @@ class _ActionCodec:
             if kind in self._by_kind
         }
         self._by_class[SetField] = (_SET_FIELD, self._by_kind[_SET_FIELD])
-        self._nicira: dict[int, Codec] = {}
+        self._extensions: dict[tuple[int, int], Codec] = {}
         if not self._masked:
-            self._nicira = {_REG_LOAD: _RegLoad(), _REG_LOAD2: _RegLoad2(True)}
-            self._by_class[CopyField] = (EXPERIMENTER, _COPY_FIELD.at(version))
+            self._extensions = {
+                _REG_LOAD: _RegLoad(),
+                _REG_LOAD2: _RegLoad2(True),
+                _REG_MOVE: _MOVE.at(version),
+                _ONF_COPY_FIELD: _COPY_FIELD.at(version),
+            }
+        self._copy = _ONF_COPY_FIELD if version == 4 else _REG_MOVE
 
     def encode(self, value: Action) -> bytes:
-        if isinstance(value, SetField) and value.mask is not None and not self._masked:
-            return self._encode_masked(value)
+        if self._extensions and isinstance(value, CopyField):
+            return self._encode_extension(self._copy, value)
+        if self._extensions and isinstance(value, SetField) and value.mask is not None:
+            # Checks the value; what it encodes to is not used by reg_load.
+            oxm.encode_field(value.field, value.value, value.mask)
+            offset, count = _run(value.mask)
+            neighbours = count <= 64 and value.mask == ((1 << count) - 1) << offset
+            return self._encode_extension(_REG_LOAD if neighbours else _REG_LOAD2, value)
         found = self._by_class.get(type(value))
         if found is None:
             raise ValueError(f"{value}: no action of its own before OpenFlow 1.5")
         return tlv(found[0], found[1].encode(value))
 
-    def _encode_masked(self, action: SetField) -> bytes:
-        # Checks the value; what it encodes to is not used by reg_load.
-        oxm.encode_field(action.field, action.value, action.mask)
-        assert action.mask is not None
-        offset, count = _run(action.mask)
-        neighbours = action.mask == ((1 << count) - 1) << offset
-        subtype = _REG_LOAD if neighbours and count <= 64 else _REG_LOAD2
-        body = self._nicira[subtype].encode(action)
-        return tlv(EXPERIMENTER, _SUBTYPE.pack(_NICIRA, subtype) + body)
+    def _encode_extension(self, which: tuple[int, int], action: Action) -> bytes:
+        return tlv(EXPERIMENTER, _SUBTYPE.pack(*which) + self._extensions[which].encode(action))
 
     def decode(self, buffer: bytes, at: int, end: int) -> tuple[Any, int]:
         kind, after = tlv_extent(buffer, at, end, "action", _BAD_LEN)
         codec = self._by_kind.get(kind)
         start = at + 4
-        if kind == EXPERIMENTER and self._nicira:
-            codec, start = self._decode_subtype(buffer, start, after)
+        if kind == EXPERIMENTER and self._extensions and after - start >= _SUBTYPE.size:
+            which = _SUBTYPE.unpack_from(buffer, start)
+            codec = self._extensions.get(which)
+            start += _SUBTYPE.size
         if codec is None:
             code = ErrorCode.BAD_ACTION_BAD_TYPE
             if kind == EXPERIMENTER:
                 code = ErrorCode.BAD_ACTION_BAD_EXPERIMENTER
             raise InexpressibleError(f"action of unknown type {kind} at offset {at}", code)
         return decode_body(codec, buffer, start, after, "action", _BAD_LEN), after
-
-    def _decode_subtype(self, buffer: bytes, at: int, end: int) -> tuple[Codec | None, int]:
-        if end - at < _SUBTYPE.size:
-            return None, at
-        experimenter, subtype = _SUBTYPE.unpack_from(buffer, at)
-        if experimenter != _NICIRA:
-            return None, at
-        if subtype == _REG_MOVE:
-            return self._by_class[CopyField][1], at
-        codec = self._nicira.get(subtype)
-        if codec is None:
-            raise InexpressibleError(
-                f"Nicira action of unknown type {subtype} at offset {at}",
-                ErrorCode.BAD_ACTION_BAD_EXP_TYPE,
-            )
-        return codec, at + _SUBTYPE.size
 
 
 _SUBTYPE = Struct("!IH")

@@ -10,19 +10,43 @@ from controller.openflow.codes import ErrorCode
 from controller.openflow.messages import Counters, Duration
 from controller.openflow.model import Field, Match
 from controller.openflow.oxm import InexpressibleError, padded
-from controller.openflow.structures.layout import Fixed
+from controller.openflow.structures.layout import Codec, Fixed
 from controller.openflow.wire import DecodeError
 
+_SINCE = {Field.PBB_UCA: 5, Field.TCP_FLAGS: 6, Field.ACTSET_OUTPUT: 6}
 
-class _Match(Fixed):
+
+class _Match:
     def __init__(self, strict: bool) -> None:
         self._strict = strict
 
+    def at(self, version: int) -> Codec:
+        return _MatchCodec(self._strict, frozenset(f for f, v in _SINCE.items() if v > version))
+
+
+class _MatchCodec:
+    def __init__(self, strict: bool, later: frozenset[Field]) -> None:
+        self._strict = strict
+        self._later = later
+
     def encode(self, value: Match) -> bytes:
+        later = self._of_later_versions(value)
+        if later:
+            raise ValueError(f"{', '.join(later)}: a field of a later version of OpenFlow")
         return oxm.encode_match(value)
 
     def decode(self, buffer: bytes, at: int, end: int) -> tuple[Match, int]:
-        return oxm.decode_match(buffer, at, end, strict=self._strict)
+        match, after = oxm.decode_match(buffer, at, end, strict=self._strict)
+        later = self._of_later_versions(match)
+        if later:
+            raise InexpressibleError(
+                f"{', '.join(later)} at offset {at}: a field of a later version of OpenFlow",
+                ErrorCode.BAD_MATCH_BAD_FIELD,
+            )
+        return match, after
+
+    def _of_later_versions(self, match: Match) -> list[str]:
+        return [f.field.name for f in match.fields if f.field in self._later]
 
 
 MATCH = _Match(strict=False)
