@@ -46,11 +46,11 @@ def messages_sent(controller: LabController) -> int:
 
 
 def process_id(controller: LabController, name: str) -> int:
-    """Of the brain or of one of its workers."""
-    with controller.client() as client:
-        match = re.search(r"pid (\d+)", client.status().processes[name])
-    assert match, f"{name} has no pid"
-    return int(match[1])
+    """Of the brain or of one of its workers, once it is ready."""
+    wait_for(f"{name} is ready", lambda: process_id_or_none(controller, name) is not None)
+    found = process_id_or_none(controller, name)
+    assert found is not None
+    return found
 
 
 def is_running(pid: int) -> bool:

@@ -88,7 +88,7 @@ def test_a_full_link_shows_its_drops(lab: Lab, start_controller: StartController
             return next(each for each in report.links if each.from_port == "leaf1:11")
 
         wait_for("drops are reported", lambda: load().dropped_pps > 100, timeout_s=15)
-        assert load().carried_bps == pytest.approx(LINK_BPS, rel=0.15)
+        wait_for("the link is full", lambda: load().carried_bps > 0.85 * LINK_BPS)
         wait_for("the load is foreign", lambda: load().foreign_bps > 0.8 * LINK_BPS)
         assert load().usable_bps < 0.2 * LINK_BPS
 

@@ -105,16 +105,26 @@ class Brain:
             self._handle(ev.Tick())
 
     async def session_message(self, process: SessionProcess, message: pb.FromSession) -> None:
-        try:
-            event = translate.event(message, self._engine.fabric)
-        except DecodeError as error:
-            kind = message.WhichOneof("message")
-            _log.error("%s: a %s that cannot be read: %s", process.name, kind, error)
+        if message.WhichOneof("message") == "readback":
+            self._spawn(self._read(message.readback))
             return
+        event = translate.event(message, self._engine.fabric)
         if event is None:
             return
         if isinstance(event, ev.SwitchConnected):
             self._processes[event.switch] = process
+        self._handle(event)
+
+    async def _read(self, body: pb.Readback) -> None:
+        switch = self._engine.fabric.switch_by_dpid.get(body.dpid)
+        if switch is None:
+            return
+        parts = (list(body.flows), list(body.groups), list(body.meters))
+        event: ev.Event
+        try:
+            event = await self._fast.run(translate.read, switch.name, body.session, *parts)
+        except DecodeError as error:
+            event = ev.ReadFailed(switch.name, body.session, f"cannot be read back: {error}")
         self._handle(event)
 
     async def session_lost(self, process: SessionProcess) -> None:

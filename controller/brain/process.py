@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -55,7 +55,7 @@ def main(options: Options) -> int:
     if options.parent_pid is not None:
         die_with_parent(options.parent_pid)
     try:
-        fabric = load(options.topology.read_bytes(), str(options.topology))
+        fabric = replace(load(options.topology.read_bytes(), str(options.topology)), version=1)
     except OSError as error:
         print(f"{options.topology}: {error.strerror}; give a readable file", file=sys.stderr)
         return EXIT_TOPOLOGY
@@ -100,6 +100,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
             stored_plan=_stored_plan(stored),
             intents=wanted_intents(book, fabric),
             withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
+            statuses={n: i.status for n, i in book.intents.items() if not i.withdrawing},
             now=now,
         )
         brain = Brain(engine, book, store, plan_key, epoch, fast, proof)

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from google.protobuf.message import DecodeError
+
 from heald.internal.v1 import session_pb2 as pb
 
 _log = logging.getLogger("heald.sessions")
@@ -166,6 +168,7 @@ class SessionSocket:
         if size > MAX_FRAME_BYTES:
             raise ValueError(f"announces a message of {size} bytes, more than {MAX_FRAME_BYTES}")
         data = await reader.readexactly(size)
-        message = pb.FromSession()
-        message.ParseFromString(data)
-        return message, size
+        try:
+            return pb.FromSession.FromString(data), size
+        except DecodeError:
+            raise ValueError(f"sent {size} bytes that are no message") from None

@@ -19,10 +19,8 @@ _OPENFLOW = {4: "1.3", 5: "1.4", 6: "1.5"}
 
 
 def event(message: pb.FromSession, fabric: Fabric) -> ev.Event | None:
-    """What a message tells the engine; None for a switch that the fabric does not have.
-
-    Raises DecodeError when a switch sent what cannot be read.
-    """
+    """What a message tells the engine, but for Readback (`read`); None for a switch that the fabric
+    does not have."""
     kind = message.WhichOneof("message")
     body = getattr(message, kind) if kind else None
     if body is None or not hasattr(body, "dpid"):
@@ -38,13 +36,6 @@ def event(message: pb.FromSession, fabric: Fabric) -> ev.Event | None:
             return ev.SwitchConnected(name, session, version, body.peer, ports)
         case "disconnected":
             return ev.SwitchDisconnected(name, session, body.reason)
-        case "readback":
-            tables, foreign = readback(
-                chain.from_iterable(map(flow_descs, body.flows)),
-                chain.from_iterable(map(group_descs, body.groups)),
-                chain.from_iterable(map(meter_descs, body.meters)),
-            )
-            return ev.SwitchRead(name, session, tables, foreign)
         case "done":
             return ev.BatchDone(name, session, body.batch_id)
         case "failed":
@@ -68,6 +59,21 @@ def event(message: pb.FromSession, fabric: Fabric) -> ev.Event | None:
                 queue_errors=_column(body.queue_errors),
             )
     return None
+
+
+def read(
+    switch: str, session: int, flows: list[bytes], groups: list[bytes], meters: list[bytes]
+) -> ev.SwitchRead:
+    """What a Readback tells the engine; thousands of flows take a while, so workers run this.
+
+    Raises DecodeError when the switch sent what cannot be read.
+    """
+    tables, foreign = readback(
+        chain.from_iterable(map(flow_descs, flows)),
+        chain.from_iterable(map(group_descs, groups)),
+        chain.from_iterable(map(meter_descs, meters)),
+    )
+    return ev.SwitchRead(switch, session, tables, foreign)
 
 
 def _column(values: Sequence[int]) -> npt.NDArray[np.int64]:

@@ -172,8 +172,9 @@ def _print_summary(out: Console, report: Report) -> None:
     out.print()
     out.print(
         Panel(
-            f"The slowest link has {_gain(report):.2f} times the headroom for growth that ECMP "
-            f"leaves it.\nCutting {cut.link}: {cut.lost} of {cut.sent} packets lost, the longest "
+            f"Before a link is full, traffic can grow {_gain(report):.2f} times as far as under "
+            f"ECMP.\n"
+            f"Cutting {cut.link}: {cut.lost} of {cut.sent} packets lost, the longest "
             f"silence {cut.silence_ms:.1f} ms.\n{_active(report)} intents are installed. "
             f"Everything took {report.seconds:.0f} s.",
             title="in short",

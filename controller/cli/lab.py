@@ -112,7 +112,7 @@ def _description(running: Lab, controller: bool) -> dict[str, Any]:
 def _welcome(running: Lab, controller: bool) -> str:
     lines = [f"The lab is in {running.run_dir}. From another terminal, as root:"]
     if controller:
-        lines += [f"  export HEALD_SERVER={server_of(running)}   # for heald apply, status, ..."]
+        lines += [f"  export HEALD_SERVER={server_of(running)}   # for heald intent, status, ..."]
         lines += [f"  tail -f {running.run_dir}/controller.log"]
     else:
         lines += [f"  mnexec -a {running.pid} ryu-manager apps.fabric --fabric-topology \\"]

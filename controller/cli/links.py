@@ -19,7 +19,7 @@ _BAR = 24
 Examples:
   heald links
   heald links --watch
-  heald links --link leaf1-spine1 --watch --json
+  heald links --link leaf1:11-spine1:1 --watch --json
 """
 )
 @click.option("--watch", is_flag=True, help="After every sample, until Ctrl-C.")

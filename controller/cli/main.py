@@ -16,7 +16,7 @@ COMMANDS = {
     "run": "Start the controller",
     "demo": "See it all at work in a lab on this machine",
     "lab": "A Mininet lab from a topology file, with a prompt",
-    "topology": "Check and show topology files",
+    "topology": "Check topology files",
     "intent": "Apply, get, list, watch and delete intents",
     "status": "How the controller, its switches and its intents fare",
     "links": "Load of each link: planned, carried, foreign",

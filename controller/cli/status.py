@@ -34,7 +34,10 @@ def status(server: str | None, as_json: bool) -> None:
     out.print()
     out.print(_switches(found))
     out.print()
-    if not found.problems:
+    unfinished = _unfinished(found)
+    if unfinished:
+        out.print(f"not settled yet: {', '.join(unfinished)}", style="yellow")
+    elif not found.problems:
         out.print("all is well", style="green")
     for problem in found.problems:
         out.print(Text.assemble(("! ", "bold red"), problem))
@@ -44,11 +47,29 @@ def plan_line(plan: pb.Plan) -> str:
     """One sentence on how good a plan is."""
     certificate = plan.certificate
     installed = "installed" if plan.committed else "being installed"
+    if certificate.mlu == 0:
+        return f"plan {plan.id} ({installed}): {certificate.strategy}, no traffic to place"
     return (
         f"plan {plan.id} ({installed}): {certificate.strategy} by {certificate.solver} in "
         f"{certificate.seconds:.2g} s; worst link {render.percent(certificate.mlu)}, "
         f"lower bound {render.percent(certificate.bound)}, gap {render.percent(certificate.gap)}"
     )
+
+
+def _unfinished(found: pb.Status) -> list[str]:
+    """What is under way and will be over by itself."""
+    out = [
+        f"{switch.name} {switch.state}"
+        for switch in found.switches
+        if switch.state in ("reading", "installing")
+    ]
+    out += [f"{name} {state}" for name, state in found.processes.items() if state == "starting"]
+    out += [
+        f"{count} intents {name.lower()}"
+        for name, count in sorted(found.intents_by_state.items())
+        if name in ("PENDING", "PLANNED", "INSTALLING", "WITHDRAWING")
+    ]
+    return out
 
 
 def _intents(found: pb.Status) -> str:

@@ -28,7 +28,10 @@ class PlanKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanRequest:
-    """Work for a worker; everything that it needs, and nothing that changes meanwhile."""
+    """Work for a worker; everything that it needs, and nothing that changes meanwhile.
+
+    ``settled``: every switch of the fabric holds ``previous`` and nothing older.
+    """
 
     id: int
     kind: PlanKind
@@ -37,6 +40,7 @@ class PlanRequest:
     demands: Demands
     link_state: LinkState
     previous: Plan | None
+    settled: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)

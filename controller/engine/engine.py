@@ -24,14 +24,14 @@ from controller.engine.commands import (
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
-from controller.engine.planning import unroutable
-from controller.engine.plans import covers, same_on_switches
+from controller.engine.plans import covers, same_on_switches, unroutable
 from controller.engine.reconciler import Reconciler
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.intents.expand import connectivity
+from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
@@ -44,7 +44,7 @@ class Engine:
 
     ``stored_plan`` is what an earlier brain left: switches may still hold it, so it is adopted as
     it stands. ``withdrawing`` has the generation of each intent that an earlier brain was told to
-    remove. Times are seconds of one monotonic clock.
+    remove, ``statuses`` what it last said of each. Times are seconds of one monotonic clock.
     """
 
     def __init__(
@@ -57,13 +57,15 @@ class Engine:
         stored_plan: Plan | None,
         intents: Mapping[str, ev.WantedIntent],
         withdrawing: Mapping[str, int],
+        statuses: Mapping[str, IntentStatus],
         now: float,
     ) -> None:
         self.fabric = fabric
         self.metrics = metrics
         self.plan: Plan | None = None
         self.committed = False
-        self.reconciler = Reconciler(s.name for s in fabric.switches)
+        new = stored_plan is None and not intents and not withdrawing
+        self.reconciler = Reconciler((s.name for s in fabric.switches), new)
         self._interval_s = interval_s
         self._stored_plan = stored_plan
         self._last_plan_id = stored_plan.id if stored_plan else 0
@@ -76,7 +78,8 @@ class Engine:
         self._measured_s = now
         self._links = LinkBook(fabric)
         self._planner = Planner(strategy)
-        self._statuses = StatusBook()
+        self._statuses = StatusBook(statuses)
+        self._adopting = False
         self._measurements = Measurements(fabric)
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._want(intents)
@@ -90,6 +93,7 @@ class Engine:
         if stored is not None and covers(stored, self.fabric, self.demands):
             out.append(RequestPlan(self._planner.adopt(self._snapshots(), stored)))
             if stored.certificate.strategy == self._planner.strategy:
+                self._adopting = True
                 return out
         self._planner.want(Reason.CHANGE)
         return out + self._next(now)
@@ -104,6 +108,8 @@ class Engine:
             case ev.IntentsChanged():
                 self._want(event.intents)
                 self._planner.want(Reason.CHANGE)
+                if event.intents:
+                    self.reconciler.take_over()
             case ev.PlanMade():
                 return self._plan_made(event, now)
             case ev.PlanFailed():
@@ -126,6 +132,8 @@ class Engine:
                 return self._port_changed(event, now)
             case ev.SwitchRead():
                 return self._switch_read(event)
+            case ev.ReadFailed():
+                return self.reconciler.unreadable(event, now)
             case ev.SwitchDisconnected():
                 self.reconciler.disconnected(event, now)
                 self._measurements.forget(event.switch)
@@ -135,7 +143,9 @@ class Engine:
     def _next(self, now: float) -> list[Command]:
         """What follows from the state as it is, whatever event led to it."""
         out: list[Command] = []
-        request = self._planner.due(self._snapshots(), self.plan or self._stored_plan, now)
+        previous = self._latest() or self._stored_plan
+        settled = self._storing is None and self.reconciler.settled()
+        request = self._planner.due(self._snapshots(), previous, settled, now)
         if request is not None:
             out.append(RequestPlan(request))
         if self._storing is None:
@@ -143,6 +153,8 @@ class Engine:
         self.committed = self.plan is not None and self.reconciler.committed()
         if self.committed:
             self._committed_serial = self._planned_serial
+            self._adopting &= bool(self.reconciler.in_state(SwitchState.ABSENT))
+        self._adopting &= now - self._started_s < STARTING_S
         return out + self._statuses.changes(self._progress(now), self._edges)
 
     # ---- intents and plans ----------------------------------------------------------------------
@@ -158,8 +170,14 @@ class Engine:
     def _snapshots(self) -> Snapshots:
         return Snapshots(self.fabric, self.demands, self.link_state, self._serial)
 
+    def _latest(self) -> Plan | None:
+        """The plan that switches hold or soon will."""
+        return self._storing[0] if self._storing else self.plan
+
     def _plan_made(self, event: ev.PlanMade, now: float) -> list[Command]:
-        answer = self._planner.answered(event.request, self._serial)
+        current = self._latest()
+        newest = current or self._stored_plan
+        answer = self._planner.answered(event.request, self._serial, newest)
         if answer is None:
             return []
         kind, reason = answer
@@ -167,12 +185,10 @@ class Engine:
             self.plan, self._planned_serial = event.plan, self._serial
             self.reconciler.desire(event.plan.id, event.tables)
             return [Log("info", f"adopted plan {event.plan.id}")]
-        if self.plan is not None:
-            same = same_on_switches(self.plan, event.plan)
+        if current is not None:
+            same = same_on_switches(current, event.plan)
             if same or (reason is Reason.MEASUREMENT and not event.worth):
-                if event.running is not None and event.running.id == self.plan.id:
-                    self.plan = event.running
-                self._planned_serial = self._serial
+                self._keep(event, reason)
                 return []
         if reason is Reason.MEASUREMENT:
             self._planner.hold(now + METRICS_HOLD_S)
@@ -189,6 +205,21 @@ class Engine:
             ),
             StorePlan(plan),
         ]
+
+    def _keep(self, event: ev.PlanMade, reason: Reason) -> None:
+        """Stay with the plan that is. Which hosts of an edge may talk is not in it: its tables may
+        be others all the same after a change."""
+        if self._storing is not None:
+            plan, tables, _ = self._storing
+            tables = event.tables if reason is Reason.CHANGE else tables
+            self._storing = (plan, tables, self._serial)
+            return
+        assert self.plan is not None
+        if event.running is not None and event.running.id == self.plan.id:
+            self.plan = event.running
+        if reason is Reason.CHANGE:
+            self.reconciler.desire(self.plan.id, event.tables)
+        self._planned_serial = self._serial
 
     def _plan_stored(self, event: ev.PlanStored) -> None:
         if self._storing is not None and self._storing[0].id == event.plan_id:
@@ -229,11 +260,10 @@ class Engine:
     def _port_changed(self, event: ev.PortChanged, now: float) -> list[Command]:
         if not self._links.set_port(event.switch, event.port, event.live, now):
             return []
-        word = "up" if event.live else "down"
-        return [
-            Log("warning", f"{event.switch}:{event.port} is {word}"),
-            *self._links_may_have_changed(now),
-        ]
+        said = Log("info", f"{event.switch}:{event.port} is up")
+        if not event.live:
+            said = Log("warning", f"{event.switch}:{event.port} is down")
+        return [said, *self._links_may_have_changed(now)]
 
     def _links_may_have_changed(self, now: float) -> list[Command]:
         """Dead trees lose their weight at once; a better plan follows in its own time."""
@@ -242,10 +272,13 @@ class Engine:
             return []
         worse = bool((self.link_state.up & ~up).any())
         self._serial += 1
+        # Switches have moved traffic by themselves: what was carried before says nothing now.
+        self._measurements.restart()
         self.link_state = self._measurements.link_state(up, now)
         self._planner.want(Reason.CHANGE)
-        if worse and self.plan is not None:
-            return [RequestPlan(self._planner.repair(self._snapshots(), self.plan))]
+        latest = self._latest()
+        if worse and latest is not None:
+            return [RequestPlan(self._planner.repair(self._snapshots(), latest))]
         return []
 
     # ---- time -----------------------------------------------------------------------------------
@@ -281,6 +314,7 @@ class Engine:
             failed=self.reconciler.in_state(SwitchState.FAILED),
             unroutable=pairs,
             starting=now - self._started_s < STARTING_S,
+            adopting=self._adopting,
             error=self._planner.last_error,
         )
 

@@ -61,6 +61,15 @@ class SwitchRead:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadFailed:
+    """The switch sent what cannot be understood."""
+
+    switch: str
+    session: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class PortChanged:
     switch: str
     session: int
@@ -137,6 +146,7 @@ Event: TypeAlias = (
     | SwitchConnected
     | SwitchDisconnected
     | SwitchRead
+    | ReadFailed
     | PortChanged
     | BatchDone
     | BatchFailed

@@ -36,16 +36,19 @@ class LinkBook:
         return tuple(p for p in sorted({*declared, *access}) if p not in ports)
 
     def set_port(self, switch: str, port: int, live: bool, now: float) -> bool:
-        """Returns whether a link of the fabric is concerned."""
+        """Returns whether that is news of a link of the fabric."""
         ref = PortRef(switch, port)
         if ref not in self._ports:
             return False
-        if not live:
-            self._dead.add(ref)
-            self._live_since.pop(ref, None)
-        elif ref in self._dead:
-            self._live_since.setdefault(ref, now)
-        return True
+        if live:
+            news = ref in self._dead and ref not in self._live_since
+            if news:
+                self._live_since[ref] = now
+            return news
+        news = ref not in self._dead or ref in self._live_since
+        self._dead.add(ref)
+        self._live_since.pop(ref, None)
+        return news
 
     def settle(self, now: float) -> None:
         """Let ports that have been live long enough carry traffic again."""

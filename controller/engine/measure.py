@@ -69,6 +69,13 @@ class Measurements:
         for rates in (self._sent, self._dropped, self._queue_errors, self._buckets):
             rates.pop(switch, None)
 
+    def restart(self) -> None:
+        """Measure anew from the last readings on."""
+        for kind in (self._sent, self._dropped, self._queue_errors, self._buckets):
+            for rates in kind.values():
+                rates.restart()
+        self._averages = ()
+
     def update(self, plan: Plan | None) -> bool:
         """Derive traffic and loads from the counters; returns whether there were newer ones."""
         if plan is None or self._newest_s == self._updated_s:
@@ -85,7 +92,8 @@ class Measurements:
                 sample: dict[DemandKey, float] = {}
                 for (key, _), bps in by_bucket.items():
                     sample[key] = sample.get(key, 0.0) + bps
-                self._measured = smooth(self._measured, sample, elapsed_s)
+                # Where there is no reading just now, the last one stands.
+                self._measured |= smooth(self._measured, sample, elapsed_s)
         self._averages = tuple(averages)
         return True
 

@@ -11,9 +11,10 @@ from controller.optimizer.plan import (
     Plan,
     PlannedEgress,
     PlannedTree,
+    Retired,
 )
 
-FORMAT = 1
+FORMAT = 2
 
 
 def encode(plan: Plan) -> bytes:
@@ -35,6 +36,11 @@ def encode(plan: Plan) -> bytes:
             "gap": plan.certificate.gap,
             "seconds": plan.certificate.seconds,
         },
+        "retired": {
+            "egresses": sorted(plan.retired.egresses),
+            "trees": sorted(plan.retired.trees),
+            "zones": sorted(plan.retired.zones),
+        },
     }
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
@@ -50,6 +56,7 @@ def decode(data: bytes) -> Plan:
         raise ValueError(f"stored plan: format {found!r}, this version of Heald reads {FORMAT}")
     try:
         fabric, demands, link_state = document["made_from"]
+        retired = document["retired"]
         return Plan(
             id=document["id"],
             made_from=(fabric, demands, link_state),
@@ -62,6 +69,11 @@ def decode(data: bytes) -> Plan:
             zones={frozenset(names): zone for names, zone in document["zones"]},
             load_bps={(switch, port): bps for switch, port, bps in document["load_bps"]},
             certificate=Certificate(**document["certificate"]),
+            retired=Retired(
+                frozenset(retired["egresses"]),
+                frozenset((egress, tree) for egress, tree in retired["trees"]),
+                frozenset(retired["zones"]),
+            ),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"stored plan: damaged document ({error!r})") from error

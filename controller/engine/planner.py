@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from controller.engine.commands import PlanKind, PlanRequest
+from controller.engine.numbering import numbers_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.optimizer.plan import Plan
@@ -63,8 +64,11 @@ class Planner:
         """Ask for no plan on account of measurements before then."""
         self._not_before_s = until_s
 
-    def due(self, snapshots: Snapshots, current: Plan | None, now: float) -> PlanRequest | None:
-        """The optimisation to ask for now, if one is wanted and none is under way."""
+    def due(
+        self, snapshots: Snapshots, newest: Plan | None, settled: bool, now: float
+    ) -> PlanRequest | None:
+        """The optimisation to ask for now, if one is wanted and none is under way; ``settled`` says
+        whether every switch holds ``newest`` and nothing older."""
         if self._wanted is None or any(
             a.request.kind is PlanKind.OPTIMISE for a in self._asked.values()
         ):
@@ -74,10 +78,10 @@ class Planner:
         ):
             return None
         reason, self._wanted = self._wanted, None
-        return self._ask(PlanKind.OPTIMISE, snapshots, current, reason)
+        return self._ask(PlanKind.OPTIMISE, snapshots, newest, reason, settled)
 
-    def repair(self, snapshots: Snapshots, current: Plan) -> PlanRequest:
-        return self._ask(PlanKind.REPAIR, snapshots, current, Reason.CHANGE)
+    def repair(self, snapshots: Snapshots, newest: Plan) -> PlanRequest:
+        return self._ask(PlanKind.REPAIR, snapshots, newest, Reason.CHANGE)
 
     def adopt(self, snapshots: Snapshots, stored: Plan) -> PlanRequest:
         return self._ask(PlanKind.ADOPT, snapshots, stored, Reason.CHANGE)
@@ -88,6 +92,7 @@ class Planner:
         snapshots: Snapshots,
         previous: Plan | None,
         reason: Reason,
+        settled: bool = False,
     ) -> PlanRequest:
         request = PlanRequest(
             self._next_request,
@@ -97,18 +102,32 @@ class Planner:
             snapshots.demands,
             snapshots.link_state,
             previous,
+            settled,
         )
         self._next_request += 1
         self._asked[request.id] = _Asked(request, snapshots.serial, reason)
         return request
 
-    def answered(self, request_id: int, serial: int) -> tuple[PlanKind, Reason] | None:
-        """What the answered request was for; None when its answer is of no use any more."""
+    def answered(
+        self, request_id: int, serial: int, newest: Plan | None
+    ) -> tuple[PlanKind, Reason] | None:
+        """What the answered request was for; None when its answer is of no use any more.
+
+        That is when it was made for older snapshots than ``serial``; when it does not know numbers
+        that the newest plan has given; and when it only adapts a plan that is not the newest.
+        """
         asked = self._asked.pop(request_id, None)
         if asked is None:
             return None
         if asked.serial != serial:
             self.want(Reason.CHANGE)
+            return None
+        previous = asked.request.previous
+        replaced = previous is not None and newest is not None and previous.id != newest.id
+        if replaced and asked.request.kind is not PlanKind.OPTIMISE:
+            return None
+        if not _same_numbers(previous, newest):
+            self.want(asked.reason)
             return None
         self.last_error = ""
         return asked.request.kind, asked.reason
@@ -119,3 +138,10 @@ class Planner:
             self.last_error = error
             self._retry_at_s = now + RETRY_S
             self.want(asked.reason)
+
+
+def _same_numbers(a: Plan | None, b: Plan | None) -> bool:
+    """Whether what is made after ``a`` may come after ``b``."""
+    if a is None or b is None:
+        return a is b
+    return numbers_of(a) == numbers_of(b) and a.retired == b.retired

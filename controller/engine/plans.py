@@ -1,11 +1,11 @@
-"""Questions about plans that need no solver."""
+"""What a plan is for, and whether two are the same."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from controller.fabric.model import Fabric
-from controller.intents.demands import Demands
+from controller.intents.demands import DemandKey, Demands
 from controller.optimizer.plan import PlacementKey, Plan
 
 
@@ -32,3 +32,8 @@ def covers(plan: Plan, fabric: Fabric, demands: Demands) -> bool:
 def same_on_switches(a: Plan, b: Plan) -> bool:
     """Whether switches hold the same under both."""
     return (a.egresses, a.trees, a.weights, a.zones) == (b.egresses, b.trees, b.weights, b.zones)
+
+
+def unroutable(plan: Plan, demands: Demands) -> tuple[DemandKey, ...]:
+    """Demands that the plan has no path for."""
+    return tuple(key for key in demands.keys if PlacementKey(*key) not in plan.weights)

@@ -11,21 +11,30 @@ from controller.engine.commands import Command, Log, ReadSwitch, SendBatch
 from controller.engine.rollout import Rollout
 from controller.engine.switches import SwitchRecord, SwitchState
 
+HELD = (
+    "it holds rules of Heald, but this controller has never had an intent: start it with the state "
+    "directory that they come from, or apply an intent, which replaces them"
+)
 PHASE_TIMEOUT_S = 15.0
 """A switch that answers echoes but not a batch for this long has failed it."""
 
 
 class Reconciler:
     """One rollout at a time, over all switches whose tables are known; the next one starts from the
-    newest desired tables, so that those that came between are never sent."""
+    newest desired tables, so that those that came between are never sent.
 
-    def __init__(self, switches: Iterable[str]) -> None:
+    ``new``: this controller has never had an intent. A mistaken state directory looks the same, and
+    must not stop the traffic of a fabric, so switches that hold rules are then left alone.
+    """
+
+    def __init__(self, switches: Iterable[str], new: bool) -> None:
         self.records = {name: SwitchRecord(name) for name in switches}
         self._tables: Tables | None = None
         self._plan_id = 0
         self._rollout: Rollout | None = None
         self._sent_s = 0.0
         self._next_batch = 1
+        self._new = new
 
     @property
     def installing(self) -> bool:
@@ -40,12 +49,22 @@ class Reconciler:
         return frozenset(r.name for r in self.records.values() if r.state is state)
 
     def desire(self, plan_id: int, tables: Tables) -> None:
-        self._plan_id, self._tables = plan_id, tables
+        """What switches should hold from now on; those for which it is nothing new stay settled."""
+        old = self._tables or {}
+        self._plan_id = plan_id
+        self._tables = {
+            name: old[name] if old.get(name) == wanted else wanted
+            for name, wanted in tables.items()
+        }
 
     def committed(self) -> bool:
         """Every reachable switch, and at least one, holds what the newest plan wants."""
         records = [r for r in self.records.values() if r.connected]
         return bool(records) and self._tables is not None and all(map(self._settled, records))
+
+    def settled(self) -> bool:
+        """Every switch of the fabric holds what the newest plan wants, and nothing older."""
+        return self._tables is not None and all(map(self._settled, self.records.values()))
 
     # ---- events ---------------------------------------------------------------------------------
 
@@ -55,6 +74,20 @@ class Reconciler:
 
     def read(self, event: ev.SwitchRead) -> None:
         self.records[event.switch].read(event.tables, event.foreign)
+        if self._new and event.tables != _NOTHING:
+            self.records[event.switch].state = SwitchState.HELD
+            self.records[event.switch].last_error = HELD
+
+    def take_over(self) -> None:
+        """There are intents now: held switches become ours."""
+        self._new = False
+        for record in self.records.values():
+            if record.state is SwitchState.HELD:
+                record.state, record.last_error = SwitchState.INSTALLING, ""
+
+    def unreadable(self, event: ev.ReadFailed, now: float) -> list[Command]:
+        self.records[event.switch].fail(event.error, now)
+        return [Log("error", f"{event.switch} {event.error}; it is read again")]
 
     def disconnected(self, event: ev.SwitchDisconnected, now: float) -> None:
         self._drop(event.switch)
@@ -113,7 +146,11 @@ class Reconciler:
 
     def _begin(self) -> bool:
         """Start a rollout over all known switches if any of them needs one."""
-        known = {r.name: r.installed for r in self.records.values() if r.installed is not None}
+        known = {
+            r.name: r.installed
+            for r in self.records.values()
+            if r.installed is not None and r.state is not SwitchState.HELD
+        }
         if self._tables is None or all(self._settled(self.records[name]) for name in known):
             return False
         desired = {name: self._want(name) for name in known}
@@ -157,7 +194,7 @@ class Reconciler:
         """In words, for people."""
         out = []
         for r in self.records.values():
-            if r.state in (SwitchState.ABSENT, SwitchState.FAILED):
+            if r.state in (SwitchState.ABSENT, SwitchState.FAILED, SwitchState.HELD):
                 why = f": {r.last_error}" if r.last_error else ""
                 out.append(f"{r.name} is {r.state.value}{why}")
             if r.missing_ports:

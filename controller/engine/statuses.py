@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from controller.engine.commands import SetStatus
 from controller.engine.events import WantedIntent
@@ -26,17 +26,19 @@ class Progress:
     unroutable: Mapping[str, Sequence[str]]
     """Intent to the pairs of switches that no live path joins."""
     starting: bool
+    adopting: bool
+    """A plan that switches already hold is being taken up: nothing that was said has changed."""
     error: str
 
 
-@dataclass(slots=True)
 class StatusBook:
-    """Remembers what was last reported, so that only changes are."""
+    """Remembers what was last reported (before: ``reported``), so that only changes are."""
 
-    _wanted: dict[str, tuple[WantedIntent, int]] = field(default_factory=dict)
-    _leaving: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Generation of each intent being withdrawn, and the serial of its removal."""
-    _reported: dict[str, IntentStatus] = field(default_factory=dict)
+    def __init__(self, reported: Mapping[str, IntentStatus]) -> None:
+        self._wanted: dict[str, tuple[WantedIntent, int]] = {}
+        # Generation of each intent being withdrawn, and the serial of its removal.
+        self._leaving: dict[str, tuple[int, int]] = {}
+        self._reported = dict(reported)
 
     def want(self, intents: Mapping[str, WantedIntent], serial: int) -> None:
         for name in self._wanted.keys() - intents.keys():
@@ -55,6 +57,9 @@ class StatusBook:
         """Statuses that differ from the last report. ``edges[nic]`` are the switches of a NIC."""
         out: list[SetStatus] = []
         for name, (intent, serial) in self._wanted.items():
+            last = self._reported.get(name)
+            if progress.adopting and last and last.observed_generation == intent.generation:
+                continue
             out += self._report(name, _status(intent, serial, progress, edges))
         for name, (generation, serial) in list(self._leaving.items()):
             if progress.committed_serial >= serial:
@@ -71,7 +76,7 @@ class StatusBook:
 
     def _report(self, name: str, status: IntentStatus) -> list[SetStatus]:
         last = self._reported.get(name)
-        if last is not None and replace(last, plan=status.plan) == status:
+        if last is not None and _essence(last) == _essence(status):
             return []
         self._reported[name] = status
         out = [SetStatus(name, status)]
@@ -127,6 +132,11 @@ def _status(
         return _as(intent, progress, IntentState.DEGRADED, Reason.UNKNOWN_ENDPOINT, intent.problem)
     message = "all its rules are installed"
     return _as(intent, progress, IntentState.ACTIVE, Reason.INSTALLED, message)
+
+
+def _essence(status: IntentStatus) -> IntentStatus:
+    """Without what changes by itself."""
+    return replace(status, plan=0, transition_time_s=0.0)
 
 
 def _as(

@@ -12,11 +12,12 @@ RETRY_MAX_S = 30.0
 
 
 class SwitchState(Enum):
-    """ABSENT has no session, READING waits for what the switch holds, FAILED refused a change and
-    is read again after a pause."""
+    """ABSENT has no session, READING waits for what the switch holds, HELD has rules of which this
+    controller knows nothing, FAILED refused a change and is read again after a pause."""
 
     ABSENT = "absent"
     READING = "reading"
+    HELD = "held"
     INSTALLING = "installing"
     IN_SYNC = "in-sync"
     FAILED = "failed"

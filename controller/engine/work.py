@@ -7,8 +7,10 @@ from dataclasses import replace
 from controller.dataplane.compile import compile
 from controller.engine.commands import PlanKind, PlanRequest
 from controller.engine.events import PlanMade
-from controller.engine.planning import evaluate, make_plan, reweigh_dead, worth_committing
-from controller.optimizer.linear import gap
+from controller.engine.judging import evaluate, worth_committing
+from controller.engine.planning import make_plan
+from controller.engine.repair import reweigh_dead
+from controller.optimizer.certificate import gap
 from controller.optimizer.plan import Certificate, Plan
 
 
@@ -19,7 +21,13 @@ def make(request: PlanRequest) -> PlanMade:
     worth, running = True, None
     if request.kind is PlanKind.OPTIMISE or previous is None:
         plan = make_plan(
-            fabric, demands, link_state, previous, strategy=request.strategy, plan_id=0
+            fabric,
+            demands,
+            link_state,
+            previous,
+            settled=request.settled,
+            strategy=request.strategy,
+            plan_id=0,
         )
         if previous is not None:
             worth = worth_committing(previous, plan, fabric, demands, link_state)

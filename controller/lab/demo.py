@@ -25,16 +25,17 @@ from heald.v1 import fabric_pb2, intents_pb2
 
 Progress = Callable[[str], None]
 
-FLOW_BPS = 18e6
+FLOW_BPS = 10e6
 SOURCE_PORTS = 256
 """Enough that hashing them comes close to the weights: one sigma of a half is 3 %."""
 PAYLOAD_BYTES = 1400
 RINGS = (("h1", "h3", "h5", "h7"), ("h8", "h6", "h4", "h2"))
 """Each host sends to the next of its ring, the last to the first."""
 MEASURE_S = 6.0
-SETTLE_S = 30.0
+SETTLE_S = 60.0
 STEADY_S = 4.0
-STEADY_CHANGE = 0.02
+STEADY_CHANGE = 0.05
+KNOWN_SHARE = 0.1
 PROBE_PPS = 1000.0
 AFTER_CUT_PACKETS = 3000
 
@@ -188,9 +189,9 @@ def _trial(
 
 
 def _settle(controller: LabController, offered_bps: float) -> None:
-    """Wait until the running plan rests on measurements that have stopped changing.
+    """Wait until the running plan explains what links carry, and neither changes any more.
 
-    Every flow crosses two links, so the planned loads add up to twice what is offered.
+    At least half of what is offered must arrive: a busy machine sends less than it should.
     """
     deadline = time.monotonic() + SETTLE_S
     steady_since = time.monotonic()
@@ -199,7 +200,9 @@ def _settle(controller: LabController, offered_bps: float) -> None:
         for report in client.watch_links(timeout_s=SETTLE_S + 5):
             now = time.monotonic()
             total = sum(load.planned_bps for load in report.links)
-            known = abs(total / (2 * offered_bps) - 1) < 0.1
+            carried = sum(load.carried_bps for load in report.links)
+            # Every flow crosses two links.
+            known = abs(total - carried) < KNOWN_SHARE * carried and carried > offered_bps
             if (
                 anchor is None
                 or not known

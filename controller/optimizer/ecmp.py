@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from controller.optimizer.linear import finish, optimum
+from controller.optimizer.certificate import finish
+from controller.optimizer.linear import optimum
 from controller.optimizer.paths import spread, trace
 from controller.optimizer.problem import Demand, Forest, Network, Solution
 

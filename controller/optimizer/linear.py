@@ -6,19 +6,17 @@ demand as evenly over its shortest paths as that allows, which hedges against de
 measured wrong (the idea of variable hedging in Poutievski et al., "Jupiter evolving", SIGCOMM
 2022).
 
-Nothing the solver says is trusted: shares are repaired and evaluated here, and the lower bound is
-recomputed from link prices by weak duality, so a certificate holds even if the solver is off.
+Nothing the solver says is trusted: shares are repaired here, and ``certificate`` evaluates them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from ortools.linear_solver import linear_solver_pb2, pywraplp
 
+from controller.optimizer.certificate import Found, finish
 from controller.optimizer.paths import Paths, load, spread, trace, utilisation
 from controller.optimizer.problem import Demand, Floats, Forest, Network, Solution
+from controller.optimizer.program import Rows, minimise
 
 MAX_MIN_ROUNDS = 3
 REFINED_PATHS = 2_000
@@ -39,83 +37,9 @@ def solve(network: Network, forest: Forest, demand: Demand) -> Solution:
     return finish(network, forest, demand, paths, found.share, found, "lp")
 
 
-@dataclass(slots=True)
-class Found:
-    """Share of each path and price of each arc; ``seconds`` in ``solver``."""
-
-    share: Floats
-    price: Floats
-    solver: str
-    seconds: float
-
-
 def optimum(network: Network, demand: Demand, paths: Paths) -> Found:
     """Shares and prices of the MLU problem alone, without balancing what does not bind."""
     return _Problem(network, demand, paths).optimise(refine=False)
-
-
-def dual_bound(network: Network, demand: Demand, paths: Paths, price: Floats) -> float:
-    """No shares over these paths have an MLU below this, whatever ``price[A]`` is (weak duality).
-
-    With link prices y >= 0 that sum to 1, MLU >= sum of y x utilisation >= sum over demands of
-    rate x min over its paths of the sum of y / capacity.
-    """
-    usable = network.capacity_bps > 0
-    price = np.where(usable & np.isfinite(price), np.maximum(price, 0.0), 0.0)
-    total = price.sum()
-    if not total > 0 or not len(paths):
-        return 0.0
-    cost = np.divide(price / total, network.capacity_bps, out=np.zeros(len(price)), where=usable)
-    length = np.append(cost, 0.0)[paths.arcs].sum(1)
-    starts = paths.starts
-    cheapest = np.minimum.reduceat(length, starts)
-    rate = demand.rate_bps[paths.demand[starts]]
-    # One part in 10^12 pays for the rounding of these sums.
-    return float((rate * cheapest).sum() * (1 - 1e-12))
-
-
-def finish(
-    network: Network,
-    forest: Forest,
-    demand: Demand,
-    paths: Paths,
-    share: Floats,
-    found: Found,
-    strategy: str,
-) -> Solution:
-    """Turn path shares into a Solution; the bound comes from ``found.price``."""
-    table = np.zeros((len(demand.source), len(forest.egress)))
-    table[paths.demand, paths.tree] = share
-    carried = load(paths, share * demand.rate_bps[paths.demand], len(network.tail))
-    mlu = float(utilisation(carried, network).max(initial=0.0))
-    bound = dual_bound(network, demand, paths, found.price)
-    unroutable = np.ones(len(demand.source), bool)
-    unroutable[paths.demand] = False
-    solver = found.solver if strategy == "lp" else f"{strategy} (bound: {found.solver})"
-    return Solution(table, unroutable, carried, mlu, bound, gap(mlu, bound), solver, found.seconds)
-
-
-def gap(mlu: float, bound: float) -> float:
-    """``mlu / bound - 1``: 0 when both are 0, infinite when only the bound is."""
-    if mlu <= 0:
-        return 0.0
-    return max(0.0, mlu / bound - 1) if bound > 0 else float("inf")
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Linear constraints ``low <= row . x <= high`` as they are gathered."""
-
-    columns: list[list[int]]
-    values: list[list[float]]
-    low: list[float]
-    high: list[float]
-
-    def add(self, columns: list[int], values: list[float], low: float, high: float) -> None:
-        self.columns.append(columns)
-        self.values.append(values)
-        self.low.append(low)
-        self.high.append(high)
 
 
 class _Problem:
@@ -209,8 +133,8 @@ class _Problem:
         assert first is not None
         return Found(best, first.price, first.solver, seconds)
 
-    def _base(self) -> _Rows:
-        rows = _Rows([], [], [], [])
+    def _base(self) -> Rows:
+        rows = Rows([], [], [], [])
         demand = self.paths.demand[self.columns]
         edges = np.flatnonzero(np.diff(demand, prepend=-1, append=-1))
         for i, j in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
@@ -230,7 +154,7 @@ class _Problem:
         cost = np.zeros(count + 1)
         cost[-1] = 1.0
         for solver, limit_s in (("GLOP", GLOP_LIMIT_S), ("PDLP", PDLP_LIMIT_S)):
-            answer = _run(solver, limit_s, cost, rows)
+            answer = minimise(solver, limit_s, cost, rows)
             if answer is not None:
                 break
         else:
@@ -282,7 +206,7 @@ class _Problem:
         weight = np.zeros(int(owner.max()) + 1)
         weight[owner] = np.sqrt(rate / rate.max())
         detour = 2 * weight[owner] * (plain <= 0)
-        answer = _run("GLOP", GLOP_LIMIT_S, np.concatenate((detour, weight)), rows)
+        answer = minimise("GLOP", GLOP_LIMIT_S, np.concatenate((detour, weight)), rows)
         if answer is None:
             return None
         x, _, seconds = answer
@@ -334,28 +258,3 @@ def normalised(paths: Paths, share: Floats, fallback: Floats) -> Floats:
 def _slack(level: float) -> float:
     """Solvers keep constraints to some 1e-7; the next program needs that much room."""
     return level * (1 + 1e-7) + 1e-7
-
-
-def _run(
-    name: str, limit_s: float, cost: Floats, rows: _Rows
-) -> tuple[Floats, Floats, float] | None:
-    """Minimise ``cost . x`` for x >= 0. Values, duals and seconds, or None if not solved."""
-    model = linear_solver_pb2.MPModelProto()
-    for c in cost.tolist():
-        model.variable.add(lower_bound=0.0, objective_coefficient=c)
-    for columns, values, low, high in zip(
-        rows.columns, rows.values, rows.low, rows.high, strict=True
-    ):
-        model.constraint.add(
-            var_index=columns, coefficient=values, lower_bound=low, upper_bound=high
-        )
-    solver = pywraplp.Solver.CreateSolver(name)
-    solver.SetTimeLimit(int(1000 * limit_s))
-    solver.LoadModelFromProto(model)
-    status = solver.Solve()
-    seconds = solver.wall_time() / 1000
-    if status != pywraplp.Solver.OPTIMAL:
-        return None
-    answer = linear_solver_pb2.MPSolutionResponse()
-    solver.FillSolutionResponseProto(answer)
-    return np.array(answer.variable_value), np.array(answer.dual_value), seconds

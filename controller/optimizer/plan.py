@@ -55,12 +55,25 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
+class Retired:
+    """Numbers that the plan does not use, but that rules in some switch may still stand for.
+
+    ``trees`` are (egress id, tree id).
+    """
+
+    egresses: frozenset[int] = frozenset()
+    trees: frozenset[tuple[int, int]] = frozenset()
+    zones: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """``weights[key]`` maps tree id to bucket weight (positive, summing to a power of two).
 
     ``zones`` gives each set of intents that some NIC takes part in a small number, for the guard
     table. ``load_bps`` maps ``(switch, port)`` of each arc to predicted load.
-    ``made_from`` are the versions of (Fabric, Demands, LinkState).
+    ``made_from`` are the versions of (Fabric, Demands, LinkState). Nothing new may have a number
+    that is ``retired``.
     """
 
     id: int
@@ -71,3 +84,4 @@ class Plan:
     zones: Mapping[frozenset[str], int]
     load_bps: Mapping[tuple[str, int], float]
     certificate: Certificate
+    retired: Retired = Retired()

@@ -84,6 +84,11 @@ class Rates:
         for _, older in self._readings:
             older.pop(name, None)
 
+    def restart(self) -> None:
+        """Forget all readings but the newest: averages span nothing that was before."""
+        while len(self._readings) > 1:
+            self._readings.popleft()
+
     def average(self, window_s: float, skip: int = 0) -> Mapping[Name, float]:
         """Counts per second over the last ``window_s`` (or a little more, or as long as there is).
 

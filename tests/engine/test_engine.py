@@ -53,12 +53,50 @@ def test_a_restart_adopts_the_stored_plan_and_sends_nothing() -> None:
     before = World(network := fabric(), everyone(network))
     before.connect()
     before.pass_time(3)
-    after = World(network, everyone(network), stored_plan=before.stored[-1], holds=before.holds)
+    after = World(
+        network,
+        everyone(network),
+        stored_plan=before.stored[-1],
+        holds=before.holds,
+        statuses=before.statuses,
+    )
     after.connect()
     after.pass_time(3)
     assert after.messages == 0
     assert after.stored == []
+    assert after.engine.committed
+    assert after.states == {}, "nothing has changed for the owner of the intent"
+
+
+def test_a_switch_missing_after_a_restart_degrades_the_intent() -> None:
+    before = World(network := fabric(), everyone(network))
+    before.connect()
+    after = World(
+        network,
+        everyone(network),
+        stored_plan=before.stored[-1],
+        holds=before.holds,
+        statuses=before.statuses,
+    )
+    after.connect("leaf1", "leaf2", "leaf3", "spine1", "spine2")
+    after.pass_time(3)
+    assert after.states == {}
+    after.pass_time(10)
+    assert after.states["all"] == [IntentState.DEGRADED]
+
+
+def test_a_controller_without_a_past_leaves_rules_of_another_alone() -> None:
+    """Started with the wrong state directory, say."""
+    before = World(network := fabric(), everyone(network))
+    before.connect()
+    after = World(network, {}, holds=before.holds)
+    after.connect()
+    after.pass_time(3)
+    assert after.messages == 0
+    assert any("state directory" in problem for problem in after.engine.problems())
+    after.event(ev.IntentsChanged(everyone(network)))
     assert after.states["all"][-1] is IntentState.ACTIVE
+    assert after.engine.problems() == []
 
 
 def test_a_reconnected_switch_gets_only_what_it_lacks() -> None:
@@ -165,3 +203,29 @@ def test_one_host_alone_is_rejected_with_the_cure() -> None:
     nic = network.nics[0].id
     world = World(network, {"one": ev.WantedIntent("one", 1, frozenset({nic}))})
     assert world.states["one"] == [IntentState.REJECTED]
+
+
+def test_a_host_that_joins_beside_another_is_let_in() -> None:
+    """Neither the demands between switches nor the zones change with it."""
+    network = fabric()
+    first, second, *_ = (nic for nic in network.nics if nic.attachment_set == ("leaf1",))
+    far = next(nic for nic in network.nics if nic.attachment_set == ("leaf2",))
+    pair = frozenset({first.id, far.id})
+    world = World(network, {"a": ev.WantedIntent("a", 1, pair)})
+    world.connect()
+    world.sent.clear()
+    world.event(ev.IntentsChanged({"a": ev.WantedIntent("a", 2, pair | {second.id})}))
+    assert "leaf1" in {batch.switch for batch in world.sent}
+
+
+def test_a_switch_that_cannot_be_read_is_read_again() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    world.disconnect("spine2")
+    world.readable = False
+    world.connect("spine2")
+    assert any("no OpenFlow" in problem for problem in world.engine.problems())
+    world.readable = True
+    world.pass_time(2)
+    assert world.engine.problems() == []
+    assert world.engine.committed

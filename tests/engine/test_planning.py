@@ -10,13 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.engine import plan_codec
-from controller.engine.planning import (
-    evaluate,
-    make_plan,
-    reweigh_dead,
-    unroutable,
-    worth_committing,
-)
+from controller.engine.judging import evaluate, worth_committing
+from controller.engine.planning import make_plan
+from controller.engine.plans import unroutable
+from controller.engine.repair import reweigh_dead
 from controller.fabric.model import Fabric
 from controller.intents.demands import DemandKey, Demands
 from controller.intents.expand import connectivity
@@ -26,6 +23,7 @@ from controller.optimizer.plan import (
     Plan,
     PlannedEgress,
     PlannedTree,
+    Retired,
 )
 from controller.telemetry.estimate import Averages, link_state
 from controller.telemetry.link_state import LinkState
@@ -316,6 +314,12 @@ plans = st.builds(
     zones=st.dictionaries(st.frozensets(texts, max_size=3), numbers, max_size=3),
     load_bps=st.dictionaries(st.tuples(texts, numbers), floats, max_size=3),
     certificate=st.builds(Certificate, texts, texts, floats, floats, floats, floats),
+    retired=st.builds(
+        Retired,
+        st.frozensets(numbers, max_size=3),
+        st.frozensets(st.tuples(numbers, numbers), max_size=3),
+        st.frozensets(numbers, max_size=3),
+    ),
 )
 
 
@@ -326,7 +330,7 @@ def test_a_stored_plan_comes_back_equal(plan: Plan) -> None:
     assert plan_codec.encode(plan_codec.decode(data)) == data
 
 
-@given(st.binary(max_size=40) | st.just(b'{"format":1}') | st.just(b'{"format":2}'))
+@given(st.binary(max_size=40) | st.just(b'{"format":2}') | st.just(b'{"format":9}'))
 def test_damaged_plans_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="stored plan"):
         plan_codec.decode(data)

@@ -13,7 +13,7 @@ from controller.engine.engine import Engine
 from controller.engine.work import make
 from controller.fabric.load import load
 from controller.fabric.model import Fabric, Link
-from controller.intents.model import IntentState
+from controller.intents.model import IntentState, IntentStatus
 from controller.optimizer.plan import Plan
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
@@ -40,6 +40,7 @@ class World:
         stored_plan: Plan | None = None,
         holds: Mapping[str, SwitchTables] | None = None,
         strategy: str = "lp",
+        statuses: Mapping[str, IntentStatus] | None = None,
     ) -> None:
         self.now = 100.0
         self.network = network
@@ -47,11 +48,13 @@ class World:
         self.stored_plan = stored_plan
         self.sent: list[cmd.SendBatch] = []
         self.states: dict[str, list[IntentState]] = {}
+        self.statuses: dict[str, IntentStatus] = {}
         self.stored: list[Plan] = []
         self.log: list[str] = []
         self.refuse: set[str] = set()
         self.silent: set[str] = set()
         self.planning = True
+        self.readable = True
         self.requests: list[cmd.PlanRequest] = []
         self._sessions: dict[str, int] = {}
         self._coming: deque[ev.Event] = deque()
@@ -64,6 +67,7 @@ class World:
             stored_plan=stored_plan,
             intents=intents,
             withdrawing={},
+            statuses=statuses or {},
             now=self.now,
         )
         self._run(self.engine.start(self.now))
@@ -108,6 +112,9 @@ class World:
             self.event(ev.PortChanged(end.switch, session, end.port, live))
 
     def _read(self, switch: str, session: int) -> None:
+        if not self.readable:
+            self.event(ev.ReadFailed(switch, session, "no OpenFlow"))
+            return
         self.event(ev.SwitchRead(switch, session, self.holds.get(switch, SwitchTables()), 0))
 
     def _run(self, commands: list[cmd.Command]) -> None:
@@ -128,6 +135,7 @@ class World:
                     self._read(command.switch, command.session)
                 case cmd.SetStatus():
                     self.states.setdefault(command.intent, []).append(command.status.state)
+                    self.statuses[command.intent] = command.status
                 case cmd.Log():
                     self.log.append(command.message)
         for record in self.engine.reconciler.records.values():

@@ -81,15 +81,16 @@ def test_leaf_spine_has_one_tree_for_each_spine() -> None:
         assert spines == [4, 5, 6]
 
 
-def test_fat_tree_has_one_tree_for_each_core() -> None:
+def test_fat_tree_has_one_tree_for_each_core_and_two_for_repair() -> None:
     net, edges, cores = fat_tree(4)
     forest = grow(net, [[e] for e in edges])
     check(net, [[e] for e in edges], forest)
+    assert np.bincount(forest.egress).tolist() == [6] * len(edges)
     far = edges[-1]
     for g in range(len(edges) - 2):
         used = [
             node
-            for t in np.flatnonzero(forest.egress == g).tolist()
+            for t in np.flatnonzero(forest.egress == g).tolist()[:4]
             for node in net.head[path(net, forest, t, far)].tolist()
             if node in cores
         ]
@@ -148,6 +149,65 @@ def test_any_graph_gets_loop_free_spanning_disjoint_trees(data: st.DataObject) -
                     for t in np.flatnonzero(forest.egress == g).tolist()
                 ]
                 assert any(not a & b for i, a in enumerate(ways) for b in ways[:i])
+
+
+def has_detour(
+    net: Network, forest: Forest, group: list[int], g: int, arc: int, around: bool
+) -> bool:
+    """Over another arc of the same switch, on a tree that leads to the egress without that switch,
+    and ``around`` the switch behind the dead arc."""
+    here, behind = int(net.tail[arc]), int(net.head[arc])
+    for other in np.flatnonzero((net.tail == here) & (net.capacity_bps > 0)).tolist():
+        if other == arc:
+            continue
+        start = int(net.head[other])
+        for t in np.flatnonzero(forest.egress == g).tolist():
+            arcs = path(net, forest, t, start) or []
+            passed = {start, *net.head[arcs].tolist()}
+            if here not in passed and passed & set(group) and not (around and behind in passed):
+                return True
+    return False
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_every_hop_of_any_graph_has_a_detour_where_there_is_one(data: st.DataObject) -> None:
+    net = data.draw(networks(connected=True) | meshes())
+    members = data.draw(groups(net.nodes))
+    sources = data.draw(st.sets(st.integers(0, net.nodes - 1), min_size=1, max_size=2))
+    forest = grow(net, members, sources=sources)
+    for g, group in enumerate(members):
+        for t in np.flatnonzero(forest.egress == g).tolist():
+            for source in sources - set(group):
+                for arc in path(net, forest, t, source) or []:
+                    here, behind = int(net.tail[arc]), int(net.head[arc])
+                    rest = network_graph(net)
+                    if rest.number_of_edges(here, behind) == 1:
+                        rest.remove_edge(here, behind)
+                    if any(nx.has_path(rest, here, m) for m in group):
+                        assert has_detour(net, forest, group, g, arc, around=False)
+                    rest.remove_node(behind)
+                    if behind not in group and any(nx.has_path(rest, here, m) for m in group):
+                        assert has_detour(net, forest, group, g, arc, around=True)
+
+
+@st.composite
+def meshes(draw: st.DrawFn) -> Network:
+    """Two-connected graphs: two rows with rungs between them, closed at the ends, and chords."""
+    length = draw(st.integers(3, 7))
+    links = [(row + i, row + i + 1, 1.0) for row in (0, length) for i in range(length - 1)]
+    rungs = draw(st.sets(st.integers(1, length - 2)))
+    links += [(i, length + i, 1.0) for i in {0, length - 1, *rungs}]
+    node = st.integers(0, 2 * length - 1)
+    chords = draw(st.lists(st.tuples(node, node), max_size=6))
+    return network(2 * length, links + [(a, b, 1.0) for a, b in chords if a != b])
+
+
+def network_graph(net: Network) -> nx.MultiGraph:
+    graph = nx.MultiGraph()
+    graph.add_nodes_from(range(net.nodes))
+    graph.add_edges_from(zip(net.tail[::2].tolist(), net.head[::2].tolist(), strict=True))
+    return graph
 
 
 @settings(max_examples=50, deadline=None)
@@ -211,6 +271,35 @@ def test_reconnect_adds_a_tree_only_where_none_is_left() -> None:
     assert more.tree_id[len(forest.egress) :].tolist() == [2, 2]
     assert len(path(net, more, len(forest.egress), 1) or []) == 4
     assert same(reconnect(net, members, more, [0, 1, 2]), more)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_reserved_ids_are_not_given(data: st.DataObject) -> None:
+    net = data.draw(networks(connected=True))
+    members = data.draw(groups(net.nodes))
+    reserved = {g: data.draw(st.sets(st.integers(0, 9))) for g in range(len(members))}
+    forest = grow(net, members, reserved=reserved)
+    for g, tree_id in zip(forest.egress.tolist(), forest.tree_id.tolist(), strict=True):
+        assert tree_id not in reserved[g]
+    rows = np.full((1, net.nodes), -1, np.int32)
+    dead = Forest(np.zeros(1, np.int32), np.array([3], np.int32), rows)
+    sources = [node for group in members for node in group]
+    more = reconnect(net, members, dead, sources, reserved=reserved)
+    for g, tree_id in zip(more.egress[1:].tolist(), more.tree_id[1:].tolist(), strict=True):
+        assert tree_id not in reserved[g] and (g, tree_id) != (0, 3)
+
+
+def test_idle_trees_beyond_the_limit_go_but_none_that_a_failure_needs() -> None:
+    net, edges, _ = fat_tree(4)
+    members = [[edges[0]]]
+    grown = grow(net, members, sources=edges)
+    everything = {0: range(6)}
+    less = grow(net, members, 4, grown, edges, idle=everything)
+    assert less.tree_id[-2:].tolist() == [4, 5]
+    assert same(less, grow(net, members, 4, less, edges, idle=everything))
+    kept = grow(net, members, 4, grown, edges)
+    assert same(kept, grown)
 
 
 def test_running_out_of_tree_ids_says_so() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.optimizer import ecmp, linear
+from controller.optimizer import certificate, ecmp, linear, paths
 from controller.optimizer.forest import grow
 from controller.optimizer.problem import Demand, Forest, Network, Solution
 from tests.optimizer.graphs import demand, groups, leaf_spine, networks, path
@@ -79,11 +79,11 @@ def test_any_prices_bound_any_shares(
     instance: tuple[Network, Forest, Demand], random: object
 ) -> None:
     net, forest, asked = instance
-    paths = linear.trace(net, forest, asked)
+    traced = paths.trace(net, forest, asked)
     rng = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
     price = rng.normal(size=len(net.tail)) ** 3
     best = linear.solve(net, forest, asked).mlu
-    assert linear.dual_bound(net, asked, paths, price) <= best
+    assert certificate.dual_bound(net, asked, traced, price) <= best
 
 
 @settings(max_examples=20, deadline=None)

@@ -124,3 +124,13 @@ def test_history_is_bounded() -> None:
         add(rates, float(second), {1: second * second})
     assert rates.history_s <= 13
     assert rates.average(1e9)[1,] == pytest.approx(2 * 999 - 12, abs=3)
+
+
+def test_after_a_restart_averages_span_only_what_is_new() -> None:
+    rates = Rates()
+    for second, value in enumerate([0, 1000, 2000]):
+        add(rates, float(second), {1: value})
+    rates.restart()
+    assert rates.average(8) == {}
+    add(rates, 3.0, {1: 2010})
+    assert rates.average(8) == {(1,): 10}

@@ -1,0 +1,67 @@
+"""How well a plan does on given snapshots, and whether another is worth the change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.engine.repair import reweigh_dead
+from controller.engine.view import demand_of, view_of
+from controller.fabric.model import Fabric
+from controller.intents.demands import Demands
+from controller.optimizer import buckets
+from controller.optimizer.plan import PlacementKey, Plan
+from controller.telemetry.link_state import Floats, LinkState
+
+RELATIVE_GAIN = 0.05
+ABSOLUTE_GAIN = 0.02
+
+
+def evaluate(
+    plan: Plan, fabric: Fabric, demands: Demands, link_state: LinkState | None
+) -> tuple[float, Floats]:
+    """MLU and load of each arc, ``[A]``, if the plan's weights carried these demands.
+
+    What a dead tree should carry goes to the demand's other trees, as local repair does.
+    """
+    view = view_of(plan, fabric, link_state)
+    keys = [
+        (key, rate)
+        for key, rate in zip(demands.keys, demands.rate_bps, strict=True)
+        if key.egress in view.position
+    ]
+    demand = demand_of(fabric, [k for k, _ in keys], [r for _, r in keys], view.egresses)
+    units = view.units(plan, [PlacementKey(*k) for k, _ in keys])
+    load, mlu = buckets.evaluate(units, demand, view.network, view.forest)
+    return mlu, load[: len(fabric.arcs)]
+
+
+def worth_committing(
+    current: Plan,
+    candidate: Plan,
+    fabric: Fabric,
+    demands: Demands,
+    link_state: LinkState | None,
+) -> bool:
+    """Whether the candidate's gain on today's snapshots beats the churn that it costs.
+
+    Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
+    better, or has trees, egresses or zones that differ; else when the MLU falls by more than 5 %
+    and by more than 0.02.
+    """
+    if candidate.zones != current.zones or candidate.egresses != current.egresses:
+        return True
+    if candidate.weights.keys() != current.weights.keys():
+        return True
+    if _ways(candidate) != _ways(current):
+        return True
+    if link_state is not None and reweigh_dead(current, fabric, link_state) is not current:
+        return True
+    if candidate.weights == current.weights:
+        return False
+    now, _ = evaluate(current, fabric, demands, link_state)
+    then, _ = evaluate(candidate, fabric, demands, link_state)
+    return now - then > max(ABSOLUTE_GAIN, RELATIVE_GAIN * now)
+
+
+def _ways(plan: Plan) -> dict[tuple[int, int], Mapping[str, int]]:
+    return {(t.egress, t.id): t.next_port for t in plan.trees}

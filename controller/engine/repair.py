@@ -1,0 +1,55 @@
+"""Turning a plan away from dead links without a solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from controller.engine.view import demand_of, view_of
+from controller.fabric.model import Fabric
+from controller.optimizer import paths
+from controller.optimizer.plan import Plan
+from controller.telemetry.link_state import LinkState
+
+
+def reweigh_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Plan:
+    """The plan without weight on trees that are dead from their source; no solver, milliseconds.
+
+    The rest is scaled up to the same total. A demand whose weighted trees are all dead is spread
+    over its other living trees, and keeps its weights if there is none: the switches' own repair
+    is then all there is. Load and certificate stay those of the whole plan. Returns ``plan``
+    itself when nothing is dead.
+    """
+    view = view_of(plan, fabric, link_state)
+    known = [k for k in plan.weights if k.ingress in fabric.switch_index]
+    demand = demand_of(fabric, known, [0.0] * len(known), view.egresses)
+    usable = paths.trace(view.network, view.forest, demand)
+    alive = np.zeros((len(known), len(view.forest.egress)), bool)
+    alive[usable.demand, usable.tree] = True
+    units = view.units(plan, known)
+    weights = dict(plan.weights)
+    for d in np.flatnonzero(((units > 0) & ~alive).any(1) & alive.any(1)).tolist():
+        total = int(units[d].sum())
+        share = np.where(alive[d], units[d], 0).astype(np.int32)
+        if not share.any():
+            share = alive[d].astype(np.int32)
+        rounded = _scaled(share, total)
+        weights[known[d]] = {
+            int(view.forest.tree_id[t]): int(rounded[t])
+            for t in sorted(np.flatnonzero(rounded), key=lambda t: int(view.forest.tree_id[t]))
+        }
+    if weights == plan.weights:
+        return plan
+    made_from = (*plan.made_from[:2], link_state.version)
+    return replace(plan, made_from=made_from, weights=weights)
+
+
+def _scaled(share: npt.NDArray[np.int32], total: int) -> npt.NDArray[np.int64]:
+    """Integers in proportion to ``share`` that sum to ``total``, by largest remainder."""
+    exact = share * (total / share.sum())
+    units: npt.NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    order = np.argsort(units - exact, kind="stable")
+    units[order[: total - int(units.sum())]] += 1
+    return units

@@ -1,0 +1,105 @@
+"""Plans, demands and links in the optimizer's terms: names become indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.fabric.model import AttachmentSet, Fabric
+from controller.intents.demands import DemandKey
+from controller.optimizer.plan import PlacementKey, Plan
+from controller.optimizer.problem import Demand, Forest, Ints, Network
+from controller.telemetry.link_state import LinkState
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A plan in the optimizer's terms, on one fabric and link state."""
+
+    network: Network
+    egresses: list[AttachmentSet]
+    position: Mapping[AttachmentSet, int]
+    forest: Forest
+
+    def units(self, plan: Plan, keys: Sequence[PlacementKey]) -> Ints:
+        column = {
+            (int(g), int(i)): t
+            for t, (g, i) in enumerate(zip(self.forest.egress, self.forest.tree_id, strict=True))
+        }
+        units = np.zeros((len(keys), len(self.forest.egress)), np.int32)
+        for d, key in enumerate(keys):
+            for tree, weight in plan.weights.get(key, {}).items():
+                t = column.get((self.position[key.egress], tree))
+                if t is not None:
+                    units[d, t] = weight
+        return units
+
+
+def view_of(plan: Plan, fabric: Fabric, link_state: LinkState | None) -> View:
+    egresses = [e.members for e in plan.egresses]
+    position = {egress: g for g, egress in enumerate(egresses)}
+    return View(
+        network_of(fabric, link_state), egresses, position, forest_of(fabric, plan, egresses)
+    )
+
+
+def network_of(fabric: Fabric, link_state: LinkState | None) -> Network:
+    """The fabric's arcs, and behind them a dead one for ports that the fabric no longer has."""
+    index = fabric.switch_index
+    capacity = np.array([a.capacity_bps for a in fabric.arcs], np.float64)
+    if link_state is not None:
+        usable = np.minimum(capacity, np.maximum(link_state.usable_bps, 0.0))
+        capacity = np.where(link_state.up, usable, 0.0)
+    return Network(
+        len(fabric.switches),
+        np.array([*(index[a.tail.switch] for a in fabric.arcs), 0], np.int32),
+        np.array([*(index[a.head.switch] for a in fabric.arcs), 0], np.int32),
+        np.append(capacity, 0.0),
+    )
+
+
+def demand_of(
+    fabric: Fabric,
+    keys: Sequence[DemandKey] | Sequence[PlacementKey],
+    rates: Iterable[float],
+    egresses: Sequence[AttachmentSet],
+) -> Demand:
+    position = {egress: g for g, egress in enumerate(egresses)}
+    return Demand(
+        np.array([fabric.switch_index[key.ingress] for key in keys], np.int32),
+        np.array([position[key.egress] for key in keys], np.int32),
+        np.array(list(rates), np.float64),
+    )
+
+
+def forest_of(
+    fabric: Fabric,
+    plan: Plan,
+    egresses: Sequence[AttachmentSet],
+) -> Forest:
+    """The plan's trees of these egresses."""
+    position = {egress: g for g, egress in enumerate(egresses)}
+    name = {e.id: e.members for e in plan.egresses}
+    arcs = {(a.tail.switch, a.tail.port): a.index for a in fabric.arcs}
+    gone = len(fabric.arcs)
+    egress: list[int] = []
+    ids: list[int] = []
+    rows: list[Ints] = []
+    for tree in plan.trees:
+        g = position.get(name[tree.egress])
+        if g is None or not all(s in fabric.switch_index for s in name[tree.egress]):
+            continue
+        row = np.full(len(fabric.switches), -1, np.int32)
+        for switch, port in tree.next_port.items():
+            if switch in fabric.switch_index:
+                row[fabric.switch_index[switch]] = arcs.get((switch, port), gone)
+        egress.append(g)
+        ids.append(tree.id)
+        rows.append(row)
+    return Forest(
+        np.array(egress, np.int32),
+        np.array(ids, np.int32),
+        np.array(rows, np.int32).reshape(len(rows), len(fabric.switches)),
+    )

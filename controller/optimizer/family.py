@@ -1,0 +1,255 @@
+"""The trees of one egress while they are grown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.optimizer.disjoint import Bools, DisjointPair, disjoint_pair
+from controller.optimizer.graph import Graph
+from controller.optimizer.paths import Indices, walk
+from controller.optimizer.problem import Floats, Ints
+from controller.optimizer.survival import survives
+
+
+@dataclass(slots=True)
+class _Ways:
+    """How the sources of a family get to the egress by one tree."""
+
+    links: Indices
+    arcs: Indices
+    hops: Indices
+
+
+class Family:
+    """The trees of one egress while they are grown."""
+
+    def __init__(self, graph: Graph, members: Sequence[int], sources: Collection[int]) -> None:
+        self.graph = graph
+        self.members = np.array(sorted(set(members)), np.int64)
+        nodes = graph.network.nodes
+        self.root = np.zeros(nodes, bool)
+        self.root[self.members] = True
+        self.start = np.where(self.root, 0.0, np.inf)
+        self.distance, _ = graph.distances(self.start, np.ones(len(graph.arcs)), self.root)
+        candidates = np.array(sorted(set(sources)), np.int64)
+        self.sources = candidates[
+            ~self.root[candidates] & np.isfinite(self.distance[candidates])
+        ].astype(np.int64)
+        self.reachable = np.isfinite(self.distance)
+        self.trees: list[Ints] = []
+        self.ways: list[_Ways] = []
+        self.arc_use = np.zeros(len(graph.network.tail), np.int64)
+        self.node_use = np.zeros(nodes, np.int64)
+
+    def reaches(self, tree: Ints, start: Indices) -> Bools:
+        """Which of the nodes ``start`` get to a member over living arcs."""
+        arcs, end = walk(np.repeat(tree[None], len(start), 0), self.graph.network.head, start)
+        capacity = np.append(self.graph.network.capacity_bps, np.inf)
+        alive = (capacity[arcs] > 0).all(1)
+        return np.asarray(alive & (end >= 0) & self.root[end])
+
+    def adopt(self, tree: Ints) -> bool:
+        """Take over a previous tree if it still works from every node that it knows."""
+        known = np.flatnonzero(tree >= 0)
+        if self.root[known].any() or not self.reaches(tree, known).all():
+            return False
+        if len(known) and not self.reachable[known].all():
+            return False
+        hops = np.full(len(tree), np.inf)
+        hops[self.root] = 0
+        arcs, _ = walk(np.repeat(tree[None], len(known), 0), self.graph.network.head, known)
+        hops[known] = (arcs < len(self.graph.network.head)).sum(1)
+        self._add(self._attach(tree, hops))
+        return True
+
+    def fill(self, limit: int) -> None:
+        """Add trees until the limit, or until nothing new comes."""
+        kept = len(self.trees)
+        if not kept:
+            self._add(self.shortest())
+        self._saturate(limit, detours=False)
+        if limit < 2 or (self._covered(shortest_only=True).all() and self._survives().all()):
+            return
+        pair = disjoint_pair(self.graph.network, self.members.tolist(), self.graph.reverse)
+        followed = self._in_need(pair)
+        base = max(kept, limit - 2)
+        if len(followed):
+            self._drop_to(base)
+        base = min(base, len(self.trees))
+        shortest = self._covered(shortest_only=True)
+        detours = not shortest[pair.protected[self.sources]].all()
+        while True:
+            if len(followed):
+                self._add(self._along(pair.red, followed))
+                self._add(self._along(pair.blue, followed))
+            self._saturate(limit, detours)
+            # Ways of the trees that have come may have needs of their own.
+            more = np.setdiff1d(self._in_need(pair), followed)
+            if not len(more):
+                return
+            followed = np.union1d(followed, more)
+            self._drop_to(base)
+
+    def shed(self, idle: Collection[int], limit: int) -> list[int]:
+        """Drop trees of the positions ``idle`` beyond the limit, newest first, but none that a
+        failure needs; returns the positions."""
+        dropped = []
+        for position in sorted(idle, reverse=True):
+            if len(self.trees) <= limit:
+                break
+            covered, exposed = self._covered(), self._exposed()
+            tree = self.trees.pop(position)
+            self._use_ways(ways := self.ways.pop(position), -1)
+            if (covered & ~self._covered()).any() or self._exposed() - exposed:
+                self.trees.insert(position, tree)
+                self.ways.insert(position, ways)
+                self._use_ways(ways, 1)
+            else:
+                dropped.append(position)
+        return dropped
+
+    def _saturate(self, limit: int, detours: bool) -> None:
+        while len(self.trees) < limit:
+            if not self._add_if_new(self.shortest()) and not (
+                detours and self._add_if_new(self._detour())
+            ):
+                break
+
+    def _in_need(self, pair: DisjointPair) -> Indices:
+        """Nodes that the pair would help: sources without two ways, and where packets may be
+        stranded."""
+        bare = self.sources[~self._covered() & pair.protected[self.sources]]
+        if (safe := self._survives()).all():
+            return bare
+        used = self._used()
+        helped = survives(self.graph, self.root, (pair.red, pair.blue), used) & ~safe
+        stranding = self.graph.network.tail[used[helped.any(1)]]
+        return np.union1d(bare, stranding).astype(np.int64)
+
+    def _used(self) -> Indices:
+        """Arcs on the ways from sources."""
+        return np.flatnonzero(self.arc_use)
+
+    def _survives(self) -> Bools:
+        return survives(self.graph, self.root, self.trees, self._used())
+
+    def _exposed(self) -> set[tuple[int, int]]:
+        """(Arc, 0 or 1): what no detour survives, see ``survives``."""
+        row, column = np.nonzero(~self._survives())
+        return set(zip(self._used()[row].tolist(), column.tolist(), strict=True))
+
+    def shortest(self) -> Ints:
+        """A tree of fewest hops; among those, by the arcs and nodes that siblings use least."""
+        _, tree = self.graph.distances(self.start, self._fewest_hops(), self.root)
+        return tree
+
+    def _detour(self) -> Ints:
+        """A tree that rather takes a hop more than an arc that all sources use already."""
+        use = self._use()
+        top = use.max(initial=0.0)
+        cost = 1 + 2 * use / top if top > 0 else np.ones(len(use))
+        _, tree = self.graph.distances(self.start, cost, self.root)
+        return tree
+
+    def _fewest_hops(self) -> Floats:
+        """Arc costs by which hops come first, then use by siblings, then turn."""
+        longest = max(1.0, self.distance[self.reachable].max(initial=0.0))
+        trees, sources = len(self.trees) + 1, len(self.sources) + 1
+        unit = 1 / (4 * longest * trees)
+        return np.asarray(1 + unit * (self._use() + self._turn() / (1000 * sources)))
+
+    def _use(self) -> Floats:
+        """Ways over each living arc and through its head, as a share of the sources."""
+        ways = self.arc_use[self.graph.arcs] + self.node_use[self.graph.head]
+        return np.asarray(ways / max(1, len(self.sources)))
+
+    def _turn(self) -> Floats:
+        """Order (0..1) in which equal nodes are tried, for each arc by its head.
+
+        When a layer has more nodes than the family will have trees, each egress starts elsewhere.
+        """
+        turn = np.zeros(self.graph.network.nodes)
+        shift = int(self.members[0]) * 8 if len(self.members) else 0
+        for hop in range(1, int(self.distance[self.reachable].max(initial=0.0)) + 1):
+            layer = np.flatnonzero(self.distance == hop)
+            first = shift % len(layer) if len(layer) > 8 else 0
+            turn[layer] = (np.arange(len(layer)) - first) % len(layer) / len(layer)
+        return turn[self.graph.head]
+
+    def _along(self, colour: Ints, sources: Indices) -> Ints:
+        """The tree that follows ``colour`` from ``sources`` and is short from everywhere else."""
+        arcs, _ = walk(np.repeat(colour[None], len(sources), 0), self.graph.network.head, sources)
+        tree = np.full(self.graph.network.nodes, -1, np.int32)
+        hops = np.full(len(tree), np.inf)
+        hops[self.root] = 0
+        real = arcs < len(self.graph.network.tail)
+        left = real.sum(1, keepdims=True) - np.arange(arcs.shape[1])
+        node = self.graph.network.tail[arcs[real]]
+        tree[node] = arcs[real]
+        hops[node] = left[real]
+        return self._attach(tree, hops)
+
+    def _attach(self, tree: Ints, hops: Floats) -> Ints:
+        """Join nodes that the tree does not know to it, as ``shortest`` would."""
+        settled = np.isfinite(hops)
+        _, joined = self.graph.distances(hops, self._fewest_hops(), settled)
+        return np.where(settled, tree, joined).astype(np.int32)
+
+    def _add(self, tree: Ints) -> None:
+        ways = self._trace(tree)
+        self._use_ways(ways, 1)
+        self.trees.append(tree)
+        self.ways.append(ways)
+
+    def _drop_to(self, count: int) -> None:
+        while len(self.trees) > count:
+            self.trees.pop()
+            self._use_ways(self.ways.pop(), -1)
+
+    def _add_if_new(self, tree: Ints) -> bool:
+        """Add the tree if it gives some source a way that it does not have yet."""
+        ways = self._trace(tree)
+        new = np.ones(len(self.sources), bool)
+        for other in self.ways:
+            width = max(ways.arcs.shape[1], other.arcs.shape[1])
+            new &= (_widen(ways.arcs, width) != _widen(other.arcs, width)).any(1)
+        if new.any():
+            self._add(tree)
+        return bool(new.any())
+
+    def _trace(self, tree: Ints) -> _Ways:
+        arcs, _ = walk(
+            np.repeat(tree[None], len(self.sources), 0), self.graph.network.head, self.sources
+        )
+        none = len(self.graph.network.tail)
+        hops = (arcs < none).sum(1)
+        return _Ways(self.graph.link[arcs], np.where(arcs < none, arcs, -1), hops)
+
+    def _use_ways(self, ways: _Ways, count: int) -> None:
+        used = ways.arcs[ways.arcs >= 0]
+        np.add.at(self.arc_use, used, count)
+        np.add.at(self.node_use, self.graph.network.head[used], count)
+
+    def _covered(self, shortest_only: bool = False) -> Bools:
+        """Sources that have two link-disjoint ways."""
+        covered = np.zeros(len(self.sources), bool)
+        least = self.distance[self.sources]
+        for i, one in enumerate(self.ways):
+            for other in self.ways[:i]:
+                clash = (one.links[:, :, None] == other.links[:, None, :]) & (
+                    one.links[:, :, None] >= 0
+                )
+                apart = ~clash.any((1, 2))
+                if shortest_only:
+                    apart &= (one.hops == least) & (other.hops == least)
+                covered |= apart
+                if covered.all():
+                    return covered
+        return covered
+
+
+def _widen(arcs: Indices, width: int) -> Indices:
+    return np.pad(arcs, ((0, 0), (0, width - arcs.shape[1])), constant_values=-1)

@@ -1,0 +1,85 @@
+"""Workers die, and calls are answered all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+
+from controller.brain.workers import Worker
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[Worker]:
+    worker = Worker("test", niceness=0)
+    yield worker
+    worker.stop()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def test_a_killed_worker_is_replaced_and_its_call_made_again(worker: Worker) -> None:
+    first = await worker.run(os.getpid)
+    call = asyncio.ensure_future(worker.run(time.sleep, 0.5))
+    await asyncio.sleep(0.1)
+    os.kill(first, signal.SIGKILL)
+    await call
+    assert await worker.run(os.getpid) != first
+
+
+async def test_a_call_that_kills_every_worker_is_given_up(worker: Worker) -> None:
+    with pytest.raises(BrokenProcessPool):
+        await worker.run(os._exit, 1)
+    assert await worker.run(os.getpid) > 0
+
+
+async def test_what_a_call_raises_is_raised_here(worker: Worker) -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        await worker.run(int, "x")
+
+
+async def test_a_worker_is_nice_and_ends_on_stop() -> None:
+    worker = Worker("test", niceness=7)
+    before = os.nice(0)
+    assert await worker.run(os.nice, 0) == before + 7
+    pid = await worker.run(os.getpid)
+    worker.stop()
+    deadline = time.monotonic() + 10
+    while is_running(pid):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+def test_a_worker_ends_with_a_parent_that_is_killed() -> None:
+    script = (
+        "import asyncio, os, sys\n"
+        "from controller.brain.workers import Worker\n"
+        "async def main():\n"
+        "    print(await Worker('test', 0).run(os.getpid), flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "if __name__ == '__main__':\n"
+        "    asyncio.run(main())\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert is_running(pid)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while is_running(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,80 @@
+"""Plans as they are made, in switches as they are compiled, while things fail and nobody acts."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import pytest
+
+from controller.dataplane.compile import compile
+from controller.dataplane.walk import Fate, Outcome, Walker, dead_ports
+from controller.engine.planning import make_plan
+from controller.fabric.model import Fabric, Nic, PortRef
+from controller.intents.expand import connectivity
+from controller.openflow.model import Field
+from controller.optimizer.plan import Plan
+from tests.dataplane import fabrics
+from tests.engine import world
+
+FABRICS: dict[str, Callable[[], Fabric]] = {
+    "leaf-spine": lambda: fabrics.leaf_spine(4, 2, 1),
+    "asymmetric": lambda: world.fabric("leaf-spine-asymmetric"),
+    "fat-tree": fabrics.fat_tree,
+    "ring": fabrics.ring,
+    "dual-homed": fabrics.dual_homed,
+}
+
+
+@cache
+def planned(name: str) -> tuple[Fabric, Plan, Walker]:
+    net = FABRICS[name]()
+    demands = connectivity(net, {"all": frozenset(net.nic_by_id)})
+    plan = make_plan(net, demands, None, None, plan_id=1)
+    return net, plan, Walker(net, compile(net, plan, demands))
+
+
+def outcomes(name: str, dead: frozenset[PortRef]) -> Iterable[tuple[Nic, Nic, Outcome]]:
+    """Of packets from every live access port to every NIC that has one; one NIC of each edge."""
+    net, _, walker = planned(name)
+    walker = walker.with_dead(dead)
+    nics = list({nic.attachment_set: nic for nic in net.nics}.values())
+    for a, b in itertools.permutations(nics, 2):
+        packet = fabrics.packet(a, b) | {Field.ETH_DST: net.gateway_mac}
+        for port in a.attachments:
+            if port not in dead and not dead.issuperset(b.attachments):
+                ends = walker.walk(port, packet)
+                assert ends
+                yield from ((a, b, end) for end in ends)
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_everything_arrives_after_any_single_failure(name: str) -> None:
+    net, _, _ = planned(name)
+    transit = [switch for switch, nics in net.nics_on.items() if not nics]
+    for dead in [
+        frozenset[PortRef](),
+        *(dead_ports(net, links=[link.name]) for link in net.links),
+        *(dead_ports(net, switches=[switch]) for switch in transit),
+    ]:
+        for a, b, end in outcomes(name, dead):
+            assert end.reached(b), (a.id, b.id, sorted(map(str, dead)), end)
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_several_failures_lose_packets_at_worst(name: str) -> None:
+    net, _, _ = planned(name)
+    things = [*((link.name, "") for link in net.links), *(("", s) for s in net.switch_by_name)]
+    rng = random.Random(1)
+    for _ in range(10 if name == "fat-tree" else 40):
+        failed = rng.sample(things, rng.choice([2, 3]))
+        dead = dead_ports(net, [link for link, _ in failed], [switch for _, switch in failed])
+        for a, b, end in outcomes(name, dead):
+            assert end.reached(b) or end.fate is Fate.DROPPED, (a.id, b.id, failed, end)
+
+
+def test_repair_takes_no_trees_where_the_spines_are_enough() -> None:
+    _, plan, _ = planned("leaf-spine")
+    assert len(plan.trees) == 2 * len(plan.egresses)
