@@ -39,6 +39,7 @@ _MISSING_PORT = 77
 _TABLES = 4
 _GROUPS = range(1, 7)
 _METERS = range(1, 4)
+_INSERT_BUCKET = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +347,8 @@ class _Maker:
         count = 1 if kind is GroupType.INDIRECT else random.randrange(4)
         if random.random() < 0.05:
             count += 1
+        if command == _INSERT_BUCKET:
+            count = max(count, 1)  # without any, Open vSwitch 3.1 never returns
         buckets = []
         ids = random.sample(range(8), count)
         for number in ids:

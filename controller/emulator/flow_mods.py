@@ -26,8 +26,9 @@ from controller.openflow.model import (
     WriteActions,
 )
 
-_KEPT_FLAGS = (FlowFlag.SEND_FLOW_REM | FlowFlag.NO_PKT_COUNTS | FlowFlag.NO_BYT_COUNTS).value
-_KNOWN_FLAGS = _KEPT_FLAGS | FlowFlag.CHECK_OVERLAP.value | FlowFlag.RESET_COUNTS.value
+_KNOWN_FLAGS = 0
+for _flag in FlowFlag:
+    _KNOWN_FLAGS |= _flag.value
 _RESET = FlowFlag.RESET_COUNTS.value
 _OVERLAP = FlowFlag.CHECK_OVERLAP.value
 _DELETES = (FlowCommand.DELETE.value, FlowCommand.DELETE_STRICT.value)
@@ -145,7 +146,7 @@ class CheckedFlowMod:
             idle_timeout=mod.idle_timeout,
             hard_timeout=mod.hard_timeout,
             importance=mod.importance,
-            flags=mod.flags & _KEPT_FLAGS,
+            flags=mod.flags,
         )
 
     def _selected(self, state: State) -> list[Entry]:

@@ -26,6 +26,14 @@ MAX_COPIES = 8192
 _WHOLE_PACKET = 0xFFFF
 _ANY_FRAGMENT = 1 << h.IP_FRAGMENT.shift
 _NO_PORTS = ~(h.TP_SRC.mask | h.TP_DST.mask)
+_HAS_NETWORK = frozenset({h.ETH_IPV4, h.ETH_IPV6, h.ETH_ARP, h.ETH_RARP})
+_NETWORK = 0
+for _place in (
+    *(h.IP_PROTO, h.IP_TOS, h.IP_TTL, h.NW_SRC, h.NW_DST, h.TP_SRC, h.TP_DST, h.IPV6_SRC),
+    *(h.IPV6_DST, h.IPV6_LABEL, h.ARP_SHA, h.ARP_THA, h.ND_TARGET, h.ND_RESERVED),
+    h.ND_OPTIONS_TYPE,
+):
+    _NETWORK |= _place.mask
 
 
 class Ports(Protocol):
@@ -80,6 +88,7 @@ class Walk:
         "_action_set",
         "_admit",
         "_arrival",
+        "_committed",
         "_context",
         "_depth",
         "_entry",
@@ -108,6 +117,7 @@ class Walk:
     ) -> None:
         self._switch = switch
         self._arrival = headers
+        self._committed = headers
         self.headers = headers
         self.hashed = hashed
         self._admit = admit
@@ -217,7 +227,16 @@ class Walk:
 
     def _send(self, port: int) -> None:
         if self._switch.ports.forwards(port):
-            self.sent.append(Sent(port, self.headers, self.queue))
+            self.sent.append(Sent(port, self._commit(), self.queue))
+
+    def _commit(self) -> int:
+        """The headers as they get into the frame. Open vSwitch takes a protocol (or ARP operation)
+        of 0 for no network header at all, so what was set in one stays in its books."""
+        headers = self.headers
+        if not h.IP_PROTO.get(headers) and h.ETH_TYPE.get(headers) in _HAS_NETWORK:
+            headers = headers & ~_NETWORK | self._committed & _NETWORK
+        self._committed = headers
+        return headers
 
     def _resubmit(self) -> None:
         if self._depth >= MAX_DEPTH or self._resubmits >= MAX_RESUBMITS:
@@ -301,7 +320,7 @@ class Walk:
     def _punt(self, reason: PacketInReason, max_len: int) -> None:
         cookie = 0xFFFFFFFFFFFFFFFF if self._entry is None else self._entry.cookie
         came_by = h.IN_PORT.get(self._arrival)
-        self.punted.append(Punted(self.headers, reason, max_len, self._table, cookie, came_by))
+        self.punted.append(Punted(self._commit(), reason, max_len, self._table, cookie, came_by))
 
     # ---- Afterwards ----
 

@@ -200,9 +200,12 @@ def _copy_field(action: CopyField) -> Step:
     source = h.PLACES[action.source].part(action.source_offset, action.bits)
     target = h.PLACES[action.target].part(action.target_offset, action.bits)
 
+    # Of an ARP operation there are eight bits.
+    kept = ~(0xFF00 << h.IP_PROTO.shift) if action.target is Field.ARP_OP else -1
+
     def step(walk: Walk) -> None:
         if h.exists(action.source, walk.headers) and h.exists(action.target, walk.headers):
-            walk.headers = target.put(walk.headers, source.get(walk.headers))
+            walk.headers = target.put(walk.headers, source.get(walk.headers)) & kept
 
     return step
 

@@ -10,8 +10,8 @@ from controller.emulator.refusal import EXPERIMENTER_ERROR, RefusedError
 from controller.openflow.messages import AsyncEvent, AsyncMask, Role
 
 VERSION_1_3, VERSION_1_4, VERSION_1_5 = 4, 5, 6
-ERROR_DATA = 64
-"""So much of a request is in the error that it gets."""
+ERROR_DATA = 0xFFFF - 16
+"""An error holds the request that it answers: all of it, as far as there is room."""
 _ONF = 0x4F4E4600
 
 _PACKET_IN = 0b111011  # all reasons but an invalid TTL

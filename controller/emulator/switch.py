@@ -553,9 +553,11 @@ class Switch:
             if failure is not None:
                 self._refuse(session, failure.message, failure.refused)
                 raise RefusedError(ErrorCode.BUNDLE_FAILED_MSG_FAILED)
-        else:
+        elif request.command in tuple(BundleCommand):
             raise RefusedError(ErrorCode.BUNDLE_FAILED_BAD_TYPE)
-        reply = messages.BundleControl(number, request.command + 1, 0)
+        # To a command that it does not know, Open vSwitch says 0.
+        known_command = request.command in tuple(BundleCommand)
+        reply = messages.BundleControl(number, request.command + 1 if known_command else 0, 0)
         self._say(session, reply, xid)
 
     def _bundle_add(

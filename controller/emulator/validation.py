@@ -156,8 +156,11 @@ def _check_set(action: SetField, version: int, persona: Persona) -> None:
     if field is Field.ACTSET_OUTPUT:
         raise RefusedError(ErrorCode.BAD_ACTION_BAD_SET_ARGUMENT)
     if field not in h.PLACES:
-        # So Open vSwitch calls a field of OpenFlow's that it does not know.
-        raise RefusedError(ErrorCode.BAD_ACTION_BAD_SET_LEN)
+        # A field of OpenFlow's that Open vSwitch does not know is a wrong length to it.
+        loaded = action.mask is not None and version < _SETS_UNDER_A_MASK
+        raise RefusedError(
+            ErrorCode.BAD_ACTION_BAD_SET_TYPE if loaded else ErrorCode.BAD_ACTION_BAD_SET_LEN
+        )
     if action.mask is not None and not persona.masked_set_field:
         raise RefusedError(ErrorCode.BAD_ACTION_BAD_SET_MASK)
     if action.mask is not None and version < _SETS_UNDER_A_MASK:
