@@ -93,6 +93,9 @@ class Field(Enum):
     ND_OPTIONS_TYPE = (0x1000, 2, 8, None)
     XXREG0 = (0x0001, 111, 128, None)
 
+    # An enumeration hashes its name, in Python; thousands of matches are hashed at once.
+    __hash__ = object.__hash__
+
     @property
     def bits(self) -> int:
         return self.value[2]

@@ -228,7 +228,11 @@ def decode_match(buffer: bytes, at: int, end: int, *, strict: bool = False) -> t
         at = following
     if buffer[fields_end:after].strip(b"\0"):
         raise DecodeError(f"match with padding that is not 0 at offset {fields_end}")
-    return Match(tuple(sorted(found.values(), key=_order))), after
+    fields = tuple(found.values())
+    order = list(map(_order, fields))
+    if order != sorted(order):
+        fields = tuple(sorted(fields, key=_order))
+    return Match(fields), after
 
 
 def _order(entry: MatchField) -> tuple[int, int]:

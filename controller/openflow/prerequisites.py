@@ -42,6 +42,7 @@ _PROTOCOLS: dict[Field, tuple[int, frozenset[int]]] = (
         (58, frozenset({_IPV6})),
     )
 )
+_CONDITIONAL = {*_ETHERTYPES, *_PROTOCOLS, Field.VLAN_PCP, Field.IN_PHY_PORT}
 _ICMPV6_TYPES: dict[Field, frozenset[int]] = {
     Field.IPV6_ND_TARGET: frozenset({135, 136}),
     Field.IPV6_ND_SLL: frozenset({135}),
@@ -51,6 +52,8 @@ _ICMPV6_TYPES: dict[Field, frozenset[int]] = {
 
 def may_follow(field: Field, matched: Mapping[Field, MatchField]) -> bool:
     """Whether every packet that has the ``matched`` fields has ``field``."""
+    if field not in _CONDITIONAL:
+        return True
     if field is Field.VLAN_PCP:
         vlan = matched.get(Field.VLAN_VID)
         return vlan is not None and bool(vlan.value & _VLAN_PRESENT)
@@ -58,10 +61,9 @@ def may_follow(field: Field, matched: Mapping[Field, MatchField]) -> bool:
         return Field.IN_PORT in matched
     protocol, ethertypes = _PROTOCOLS.get(field, (None, None))
     ethertypes = ethertypes or _ETHERTYPES.get(field)
-    if ethertypes is None:
-        return True
     return (
-        _exact(matched, Field.ETH_TYPE) in ethertypes
+        ethertypes is not None
+        and _exact(matched, Field.ETH_TYPE) in ethertypes
         and protocol in (None, _exact(matched, Field.IP_PROTO))
         and (
             field not in _ICMPV6_TYPES or _exact(matched, Field.ICMPV6_TYPE) in _ICMPV6_TYPES[field]

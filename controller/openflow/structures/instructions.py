@@ -68,12 +68,29 @@ class _Instructions:
         return _InstructionsCodec(version)
 
 
+# Thousands of flows share a handful of instructions: the short ones are remembered, not too many.
+_MOST_REMEMBERED = 2048
+_LONGEST_REMEMBERED = 256
+
+
 class _InstructionsCodec:
     def __init__(self, version: int) -> None:
         self._metered = version < 6
         self._one = (_OF_1_3 if self._metered else _OF_1_5).at(version)
+        self._encoded: dict[tuple[Instruction, ...], bytes] = {}
+        self._decoded: dict[bytes, tuple[Instruction, ...]] = {}
 
     def encode(self, value: tuple[Instruction, ...]) -> bytes:
+        raw = self._encoded.get(value)
+        if raw is None:
+            raw = self._encode(value)
+            if len(raw) <= _LONGEST_REMEMBERED:
+                if len(self._encoded) >= _MOST_REMEMBERED:
+                    self._encoded.clear()
+                self._encoded[value] = raw
+        return raw
+
+    def _encode(self, value: tuple[Instruction, ...]) -> bytes:
         """ValueError unless they stand in the order of execution, each at most once and none empty:
         a switch gives back no other form."""
         out = []
@@ -101,6 +118,18 @@ class _InstructionsCodec:
         return self._one.encode(instruction)
 
     def decode(self, buffer: bytes, at: int, end: int) -> tuple[Any, int]:
+        if end - at > _LONGEST_REMEMBERED:
+            return self._decode(buffer, at, end), end
+        raw = bytes(buffer[at:end])
+        value = self._decoded.get(raw)
+        if value is None:
+            value = self._decode(buffer, at, end)
+            if len(self._decoded) >= _MOST_REMEMBERED:
+                self._decoded.clear()
+            self._decoded[raw] = value
+        return value, end
+
+    def _decode(self, buffer: bytes, at: int, end: int) -> tuple[Instruction, ...]:
         found: dict[type, Any] = {}
         while at < end:
             instruction, after = self._one.decode(buffer, at, end)
@@ -118,7 +147,7 @@ class _InstructionsCodec:
         for kind in (ApplyActions, WriteActions):
             if kind in found and not found[kind].actions:
                 del found[kind]
-        return tuple(sorted(found.values(), key=lambda i: _RANK[type(i)])), at
+        return tuple(sorted(found.values(), key=lambda i: _RANK[type(i)]))
 
 
 INSTRUCTIONS = _Instructions()

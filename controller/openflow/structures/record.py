@@ -15,6 +15,8 @@ from controller.openflow.structures.layout import Codec, Member, Part, Size, Slo
 from controller.openflow.wire import DecodeError
 
 _MISSING = dataclasses.MISSING
+_NO_SIZES: dict[str, int] = {}
+_UNFIT = (struct_error, OverflowError, TypeError, AttributeError)
 
 
 class Record:
@@ -60,64 +62,90 @@ class _Block:
 
     def __init__(self, what: str, members: Iterable[Slot | Size]) -> None:
         self.what = what
-        form, at = "!", 0
+        form, packed, at = "!", "!", 0
         self.plain: list[tuple[str, int]] = []
         self.mapped: list[tuple[Slot, int, int]] = []
-        self.constants: list[tuple[Slot, int]] = []
+        self.constants: list[tuple[int, Any, ErrorCode | None]] = []
         self.size_of: list[tuple[str, int]] = []
         self.size_at: int | None = None
-        writers: list[Callable[[Any, Mapping[str, int], int], tuple[Any, ...]]] = []
+        self._writers: list[Callable[[Any, Mapping[str, int], int], tuple[Any, ...]]] = []
         for m in members:
+            own = "H" if isinstance(m, Size) else m.form
+            form += own
+            count = len(Struct("!" + own).unpack(bytes(Struct("!" + own).size)))
+            if isinstance(m, Slot) and isinstance(m.constant, bytes):
+                packed += f"{len(m.constant)}x"
+            else:
+                packed += own
+                self._writers.append(_writer(m))
             if isinstance(m, Size):
-                form += "H"
-                count = 1
                 if m.name:
                     self.size_of.append((m.name, at))
-                    writers.append(lambda _, sizes, __, name=m.name: (sizes[name],))  # type: ignore[misc]
                 else:
                     self.size_at = at
-                    writers.append(lambda _, __, size: (size,))
+            elif not m.name:
+                self.constants.append((at, m.constant, m.code))
+            elif m.load is None:
+                self.plain.append((m.name, at))
             else:
-                form += m.form
-                count = len(Struct("!" + m.form).unpack(bytes(Struct("!" + m.form).size)))
-                if not m.name:
-                    self.constants.append((m, at))
-                    writers.append(lambda _, __, ___, c=m.constant: (c,))  # type: ignore[misc]
-                elif m.load is None:
-                    self.plain.append((m.name, at))
-                    writers.append(lambda v, _, __, get=attrgetter(m.name): (get(v),))  # type: ignore[misc]
-                else:
-                    self.mapped.append((m, at, at + count))
-                    writers.append(
-                        lambda v, _, __, get=attrgetter(m.name), dump=m.dump: dump(get(v))  # type: ignore[misc]
-                    )
+                self.mapped.append((m, at, at + count))
             at += count
         self.struct = Struct(form)
-        self._writers = writers
+        self._packed = Struct(packed)
+        # Most blocks are nothing but plain attributes and padding.
+        self._attributes: Callable[[Any], Any] | None = None
+        if self.plain and len(self._writers) == len(self.plain):
+            self._attributes = attrgetter(*[name for name, _ in self.plain])
+        self._alone = len(self.plain) == 1
 
     def pack(self, value: Any, sizes: Mapping[str, int], size: int) -> bytes:
-        return self.struct.pack(*[x for write in self._writers for x in write(value, sizes, size)])
+        if self._attributes is None:
+            raw = [x for write in self._writers for x in write(value, sizes, size)]
+            return self._packed.pack(*raw)
+        if self._alone:
+            return self._packed.pack(self._attributes(value))
+        return self._packed.pack(*self._attributes(value))
 
     def unpack(self, buffer: bytes, at: int, values: dict[str, Any]) -> tuple[Any, ...]:
         raw = self.struct.unpack_from(buffer, at)
-        for slot, index in self.constants:
-            if raw[index] != slot.constant:
-                what = "padding that is not 0" if isinstance(slot.constant, bytes) else raw[index]
-                raise DecodeError(f"{self.what}: {what} at offset {at}", slot.code)
+        for index, expected, code in self.constants:
+            if raw[index] != expected:
+                what = "padding that is not 0" if isinstance(expected, bytes) else raw[index]
+                raise DecodeError(f"{self.what}: {what} at offset {at}", code)
         for name, index in self.plain:
             values[name] = raw[index]
         for slot, start, stop in self.mapped:
-            try:
-                values[slot.name] = slot.load(*raw[start:stop])  # type: ignore[misc]
-            except DecodeError as problem:
-                raise type(problem)(
-                    f"{self.what}.{slot.name}: {problem} at offset {at}", problem.code
-                ) from None
-            except ValueError as problem:
-                raise DecodeError(
-                    f"{self.what}.{slot.name}: {problem} at offset {at}", slot.code
-                ) from None
+            values[slot.name] = self._load(slot, raw[start:stop], at)
         return raw
+
+    def _load(self, slot: Slot, raw: tuple[Any, ...], at: int) -> Any:
+        assert slot.load is not None
+        try:
+            return slot.load(*raw)
+        except DecodeError as problem:
+            raise type(problem)(
+                f"{self.what}.{slot.name}: {problem} at offset {at}", problem.code
+            ) from None
+        except ValueError as problem:
+            raise DecodeError(
+                f"{self.what}.{slot.name}: {problem} at offset {at}", slot.code
+            ) from None
+
+
+def _writer(m: Slot | Size) -> Callable[[Any, Mapping[str, int], int], tuple[Any, ...]]:
+    """What a member is packed from: (value, sizes of parts, size of the record)."""
+    if isinstance(m, Size):
+        name = m.name
+        if name:
+            return lambda _, sizes, __: (sizes[name],)
+        return lambda _, __, size: (size,)
+    if not m.name:
+        constant = (m.constant,)
+        return lambda _, __, ___: constant
+    get, dump = attrgetter(m.name), m.dump
+    if dump is None:
+        return lambda v, _, __: (get(v),)
+    return lambda v, _, __: dump(get(v))
 
 
 class _PartStep:
@@ -189,6 +217,11 @@ class RecordCodec:
                     f"{self._what}.{name} = {get(value)!r}: OpenFlow 1.{self._version - 1} has no "
                     "place for it"
                 )
+        if not self._parts and len(self._blocks) == 1:
+            try:
+                return self._blocks[0].pack(value, _NO_SIZES, self._fixed)
+            except _UNFIT as problem:
+                raise self._unfit(problem, value) from None
         bodies = {}
         for step in self._parts:
             codec = step.codec(getattr(value, step.chosen_by) if step.chosen_by else -1)
@@ -202,10 +235,13 @@ class RecordCodec:
                     for step in self._steps
                 ]
             )
-        except (struct_error, OverflowError, TypeError, AttributeError) as problem:
-            raise ValueError(
-                f"{self._what} does not fit OpenFlow 1.{self._version - 1}: {problem}: {value!r}"
-            ) from None
+        except _UNFIT as problem:
+            raise self._unfit(problem, value) from None
+
+    def _unfit(self, problem: Exception, value: Any) -> ValueError:
+        return ValueError(
+            f"{self._what} does not fit OpenFlow 1.{self._version - 1}: {problem}: {value!r}"
+        )
 
     def decode(self, buffer: bytes, at: int, end: int) -> tuple[Any, int]:
         start = at
