@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from controller.emulator.flow_table import Entry, Filter
+from controller.emulator.headers import PREREQUISITES
+from controller.emulator.personas import Persona
 from controller.emulator.program import Program, compile_instructions
 from controller.emulator.refusal import RefusedError
 from controller.emulator.state import State
@@ -19,9 +23,14 @@ from controller.openflow.model import (
     ANY_GROUP,
     NO_BUFFER,
     ApplyActions,
+    Field,
+    Instruction,
     Match,
     Metered,
+    Output,
     Port,
+    SetField,
+    SetQueue,
     ToGroup,
     WriteActions,
 )
@@ -34,6 +43,56 @@ _OVERLAP = FlowFlag.CHECK_OVERLAP.value
 _DELETES = (FlowCommand.DELETE.value, FlowCommand.DELETE_STRICT.value)
 _STRICT = (FlowCommand.MODIFY_STRICT.value, FlowCommand.DELETE_STRICT.value)
 _SAME_COOKIE = 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Instructions that were checked, each for itself, and compiled. ``unconditional``: they ask
+    nothing of the packet."""
+
+    instructions: tuple[Instruction, ...]
+    version: int
+    persona: Persona
+    program: Program
+    unconditional: bool
+
+
+_REMEMBERED = 4096
+_remembered: dict[int, _Known] = {}
+
+
+def _known(instructions: tuple[Instruction, ...], version: int, persona: Persona) -> _Known:
+    """Few different instructions are behind many flows, and the codec gives the same object for
+    the same bytes: so by identity. Raises RefusedError."""
+    found = _remembered.get(id(instructions))
+    if (
+        found is not None
+        and found.instructions is instructions
+        and found.version == version
+        and found.persona is persona
+    ):
+        return found
+    check_each_instruction(instructions, version, persona)
+    known = _Known(
+        instructions,
+        version,
+        persona,
+        compile_instructions(instructions),
+        all(
+            type(action) in (Output, ToGroup, SetQueue)
+            or (isinstance(action, SetField) and action.field not in _CONDITIONAL)
+            for instruction in instructions
+            if isinstance(instruction, ApplyActions | WriteActions)
+            for action in instruction.actions
+        ),
+    )
+    if len(_remembered) >= _REMEMBERED:
+        _remembered.clear()
+    _remembered[id(instructions)] = known
+    return known
+
+
+_CONDITIONAL = frozenset(PREREQUISITES) | {Field.VLAN_VID}
 
 
 class CheckedFlowMod:
@@ -54,10 +113,11 @@ class CheckedFlowMod:
             raise RefusedError(ErrorCode.BAD_ACTION_BAD_OUT_PORT)
         if command > FlowCommand.DELETE_STRICT:
             raise RefusedError(ErrorCode.FLOW_MOD_FAILED_BAD_COMMAND)
-        check_each_instruction(mod.instructions, version, persona)
+        known = _known(mod.instructions, version, persona)
         if mod.flags & ~_KNOWN_FLAGS:
             raise RefusedError(ErrorCode.FLOW_MOD_FAILED_BAD_FLAGS)
-        check_consistency(mod.instructions, self._value, mod.table, persona)
+        if not known.unconditional or known.program.goto is not None:
+            check_consistency(mod.instructions, self._value, mod.table, persona)
         if mod.table >= persona.tables and mod.table != ALL_TABLES:
             if not (persona.extensions and mod.table == persona.tables):
                 raise RefusedError(ErrorCode.BAD_REQUEST_BAD_TABLE_ID)
@@ -66,7 +126,7 @@ class CheckedFlowMod:
                 raise RefusedError(ErrorCode.BAD_REQUEST_EPERM)
         if mod.buffer_id != NO_BUFFER and command not in _DELETES:
             raise RefusedError(ErrorCode.BAD_REQUEST_BUFFER_UNKNOWN)
-        self._program: Program = compile_instructions(mod.instructions)
+        self._program = known.program
 
     def apply(self, state: State, now: float) -> None:
         """Raises RefusedError, and has changed nothing then."""

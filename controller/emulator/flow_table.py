@@ -158,6 +158,22 @@ class FlowTable:
                 best_priority = best.priority
         return best
 
+    def examine(self, headers: int) -> tuple[Entry | None, int]:
+        """What :meth:`find` returns, and the bits that decided it: all headers that agree with
+        these in them find the same."""
+        entry = self.find(headers)
+        examined = 0
+        for shape in self._order:
+            if entry is not None and shape.top <= entry.priority and shape.mask != entry.mask:
+                # Of two entries of one priority that both match, the mask tried first wins.
+                if shape.top < entry.priority:
+                    break
+            examined |= shape.mask
+            if entry is not None and shape.mask == entry.mask:
+                if shape.top <= entry.priority:
+                    break
+        return entry, examined
+
     def exact(self, value: int, mask: int, priority: int) -> Entry | None:
         """The entry of this very match and priority."""
         shape = self._shapes.get(mask)

@@ -383,24 +383,26 @@ class Switch:
         if session.version is None:
             self._handle_hello(session, message)
             return
-        head = header(message)
-        if head.version != session.version:
-            if head.type > 3:  # hello, error and echo may come in any version
+        if message[0] != session.version:
+            if message[1] not in _OF_ANY_VERSION:
                 self._close(session)
             return
         try:
-            request = decode(message).message
+            xid, _, request = decode(message)
         except DecodeError as error:
-            self._refuse(session, message, RefusedError(_what_is_wrong(message, error)))
+            refused = RefusedError(_what_is_wrong(message, error))
+            if session.role is Role.SECONDARY and message[1] in _WRITING_TYPES:
+                refused = RefusedError(ErrorCode.BAD_REQUEST_IS_SECONDARY)
+            self._refuse(session, message, refused)
             return
         handler = _HANDLERS.get(type(request))
         try:
             if handler is not None:
                 if session.role is Role.SECONDARY and type(request) in _WRITES:
                     raise RefusedError(ErrorCode.BAD_REQUEST_IS_SECONDARY)
-                handler(self, session, request, message, head.xid)
+                handler(self, session, request, message, xid)
             elif type(request) not in _IGNORED:
-                self._answer(session, request, head.xid)
+                self._answer(session, request, xid)
         except RefusedError as refused:
             self._refuse(session, message, refused)
 
@@ -727,5 +729,11 @@ _WRITES = frozenset(
     }
 )
 """Requests that a controller with the secondary role may not make."""
+
+_WRITING_TYPES = frozenset({13, 14, 15, 16, 17, 29, 33, 34})
+"""The types of these on the wire."""
+
+_OF_ANY_VERSION = frozenset({0, 1, 2, 3})
+"""Hello, error and echo may come in another version than was agreed."""
 
 _IGNORED = frozenset({messages.Hello, messages.EchoReply, messages.Error})

@@ -56,29 +56,34 @@ def port_exists(port: int) -> bool:
     return port < FIRST_RESERVED_PORT or port >= Port.MAX
 
 
+_LAYOUT = {
+    field: (place.shift, place.ones, field in h.UNMASKED) for field, place in h.PLACES.items()
+}
+
+
 def match_headers(match: Match, persona: Persona) -> tuple[int, int]:
-    """(value, mask) of the headers that match. Raises RefusedError."""
+    """(value, mask) of the headers that match. That the fields' prerequisites are matched too, the
+    codec has made sure of. Raises RefusedError."""
     value = mask = 0
+    masks = persona.masks
     for entry in match.fields:
         field = entry.field
-        place = h.PLACES.get(field)
-        if place is None:
+        layout = _LAYOUT.get(field)
+        if layout is None:
             raise RefusedError(ErrorCode.BAD_MATCH_BAD_FIELD)
+        shift, ones, in_full_only = layout
         part = entry.mask
-        if part is not None and (
-            field in h.UNMASKED or (persona.masks is not None and field not in persona.masks)
-        ):
+        if part is None:
+            mask |= ones << shift
+        elif in_full_only or (masks is not None and field not in masks):
             raise RefusedError(ErrorCode.BAD_MATCH_BAD_MASK)
+        else:
+            mask |= part << shift
         if (field is Field.ARP_OP and entry.value > 0xFF) or (
             field is Field.IN_PORT and not port_exists(entry.value)
         ):
             raise RefusedError(ErrorCode.BAD_MATCH_BAD_VALUE)
-        condition = h.PREREQUISITES.get(field)
-        if condition is not None and not condition(value):
-            raise RefusedError(ErrorCode.BAD_MATCH_BAD_PREREQ)
-        shift = place.shift
         value |= entry.value << shift
-        mask |= (place.ones if part is None else part) << shift
     return value, mask
 
 
