@@ -161,18 +161,19 @@ class FlowTable:
     def examine(self, headers: int) -> tuple[Entry | None, int]:
         """What :meth:`find` returns, and the bits that decided it: all headers that agree with
         these in them find the same."""
-        entry = self.find(headers)
-        examined = 0
+        if not self._sorted:
+            self._order.sort(key=_descending)
+            self._sorted = True
+        best, best_priority, examined = None, -1, 0
         for shape in self._order:
-            if entry is not None and shape.top <= entry.priority and shape.mask != entry.mask:
-                # Of two entries of one priority that both match, the mask tried first wins.
-                if shape.top < entry.priority:
-                    break
+            if shape.top <= best_priority:
+                break
             examined |= shape.mask
-            if entry is not None and shape.mask == entry.mask:
-                if shape.top <= entry.priority:
-                    break
-        return entry, examined
+            entries = shape.by_value.get(headers & shape.mask)
+            if entries is not None and entries[0].priority > best_priority:
+                best = entries[0]
+                best_priority = best.priority
+        return best, examined
 
     def exact(self, value: int, mask: int, priority: int) -> Entry | None:
         """The entry of this very match and priority."""

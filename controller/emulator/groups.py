@@ -103,6 +103,8 @@ class GroupTable:
         self._groups: dict[int, GroupEntry] = {}
         self._port_is_live = port_is_live
         self.counts = dict.fromkeys(GroupType, 0)
+        self.changes = 0
+        """Counts what was put or removed."""
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -117,6 +119,7 @@ class GroupTable:
         return list(self._groups.values())
 
     def put(self, group: GroupEntry) -> None:
+        self.changes += 1
         before = self._groups.get(group.id)
         if before is not None:
             self.counts[before.type] -= 1
@@ -124,6 +127,7 @@ class GroupTable:
         self.counts[group.type] += 1
 
     def remove(self, group_id: int) -> None:
+        self.changes += 1
         self.counts[self._groups.pop(group_id).type] -= 1
 
     def is_live(self, group: GroupEntry, state: BucketState, depth: int = 0) -> bool:

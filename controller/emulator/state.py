@@ -39,6 +39,8 @@ class State:
         self.table_config = [TableDescription(n) for n in range(persona.tables)]
         self.forwarding = Forwarding(self.tables, self.groups, ports)
         self.flows = 0
+        self.changes = 0
+        """Counts what was put into tables or taken out."""
         self.removed: list[Removed] = []
         self._by_group: dict[int, set[Entry]] = {}
         self._by_meter: dict[int, set[Entry]] = {}
@@ -69,6 +71,7 @@ class State:
     def insert(self, entry: Entry) -> None:
         self.tables[entry.table].insert(entry)
         self.flows += 1
+        self.changes += 1
         for group in entry.program.groups:
             self._by_group.setdefault(group, set()).add(entry)
         for meter in entry.program.meters:
@@ -90,6 +93,7 @@ class State:
     def _take_out(self, entry: Entry) -> None:
         self.tables[entry.table].remove(entry)
         self.flows -= 1
+        self.changes += 1
         for group in entry.program.groups:
             self._by_group[group].discard(entry)
         for meter in entry.program.meters:
