@@ -154,7 +154,9 @@ def decode_field(
     _, size, full = _LAYOUT[field]
     if length != (2 * size if has_mask else size):
         raise DecodeError(
-            f"{field.name} with length {length} at offset {at}", ErrorCode.BAD_MATCH_BAD_LEN
+            # Open vSwitch's answer: to it the length is part of a field's name.
+            f"{field.name} with length {length} at offset {at}",
+            ErrorCode.BAD_MATCH_BAD_FIELD,
         )
     value = int.from_bytes(buffer[value_at : value_at + size], "big")
     if not has_mask:

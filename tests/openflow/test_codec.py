@@ -121,7 +121,7 @@ def matching(fields: str) -> str:
         (body(6, 18, "0003000100000000"), ErrorCode.BAD_REQUEST_MULTIPART_BUFFER_OVERFLOW),
         (body(6, 14, FLOW_MOD + "0000000400000000"), ErrorCode.BAD_MATCH_BAD_TYPE),
         (body(6, 14, FLOW_MOD + "0001000c80000a02"), ErrorCode.BAD_MATCH_BAD_LEN),
-        (body(6, 14, matching("80000504" + "00" * 4)), ErrorCode.BAD_MATCH_BAD_LEN),
+        (body(6, 14, matching("80000504" + "00" * 4)), ErrorCode.BAD_MATCH_BAD_FIELD),
         (body(6, 14, matching("800018040a000001")), ErrorCode.BAD_MATCH_BAD_PREREQ),
         (body(6, 14, matching("800018040a00000180000a020800")), ErrorCode.BAD_MATCH_BAD_PREREQ),
         (body(6, 14, matching("80000a020800" * 2)), ErrorCode.BAD_MATCH_DUP_FIELD),
