@@ -58,6 +58,12 @@ class PortEntry:
             return PortState.LINK_DOWN
         return PortState.LIVE if self.forwarding else 0
 
+    def reset_counters(self) -> None:
+        self.rx_packets = self.tx_packets = self.rx_bytes = self.tx_bytes = 0
+        self.rx_dropped = self.tx_dropped = self.rx_errors = self.tx_errors = 0
+        for queue in self.queues.values():
+            queue.tx_packets = queue.tx_bytes = queue.tx_dropped = 0
+
     def description(self) -> PortDescription:
         kbps = self.speed_bps // 1000
         ethernet = Ethernet(current_speed_kbps=kbps)

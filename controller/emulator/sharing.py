@@ -2,8 +2,8 @@
 
 Every flow has a level, its rate divided by its weight. All levels rise together; what reaches its
 own rate or a full lane stops (Bertsekas and Gallager, "Data networks", 6.5.2). The level at which a
-lane is full depends on lanes that are full at lower levels alone, so all lanes that are the tightest
-for all of their flows can be settled at once, and few rounds are needed.
+lane is full depends on lanes that are full at lower levels alone, so all lanes that are the
+tightest for all of their flows can be settled at once, and few rounds are needed.
 
 Flows are of two kinds. One that *adapts* (TCP, RoCE with congestion control) sends no more than it
 gets through its whole path. One that does not sends its rate, and each full lane passes on its fair
@@ -16,6 +16,7 @@ than its maximum, and no less than its minimum as long as it has so much to send
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,11 +77,17 @@ def levels(lanes: Lanes, flows: Flows) -> tuple[Floats, Floats]:
     return level, full
 
 
+def summed(index: npt.NDArray[Any], values: Floats, count: int) -> Floats:
+    """``out[i]`` is the sum of the values whose index is i."""
+    out: Floats = np.bincount(index, weights=values, minlength=count).astype(np.float64, copy=False)
+    return out
+
+
 def _loads(flows: Flows, level: Floats, lanes: int) -> Floats:
     at = flows.lane >= 0
     rate = flows.weight[:, None] * flows.part * level
     rate = np.broadcast_to(rate, at.shape)
-    return np.bincount(flows.lane[at], weights=rate[at], minlength=lanes)
+    return summed(flows.lane[at], rate[at], lanes)
 
 
 def _levels(flows: Flows, full: Floats) -> Floats:
@@ -107,7 +114,7 @@ class _Filling:
         self._alone = np.bincount(lanes.port, minlength=port_count)[lanes.port] == 1
         self._siblings = _by_port(lanes.port[~self._alone], np.flatnonzero(~self._alone))
         self._full = np.full(lane_count, np.inf)
-        of_port = np.bincount(lanes.port, weights=offered, minlength=port_count)
+        of_port = summed(lanes.port, offered, port_count)
         slack = 1 + _EPSILON
         fits = (of_port <= lanes.capacity * slack)[lanes.port] & (offered <= most * slack)
         # A lane that cannot be full needs no more thought; beside one that is limited by itself,
@@ -117,7 +124,7 @@ class _Filling:
         self._fixed = np.zeros(lane_count)
         lane = flows.lane
         padded = np.append(self._open, False)
-        matters = padded[lane].any(axis=1)
+        matters: Bools = np.logical_or.reduce(padded[lane], axis=1)
         self._settle_rest(flows, ~matters, lane_count)
         self._lane = lane[matters]
         self._weight = (flows.weight[:, None] * flows.part)[matters]
@@ -129,14 +136,14 @@ class _Filling:
         """Flows that meet no lane that could be full get their rate."""
         at = (flows.lane >= 0) & rows[:, None]
         rate = np.broadcast_to(flows.rate[:, None], at.shape) * flows.part
-        self._fixed += np.bincount(flows.lane[at], weights=rate[at], minlength=lanes)
+        self._fixed += summed(flows.lane[at], rate[at], lanes)
 
     def run(self) -> Floats:
         count = len(self._port)
         while self._active.any():
             at = self._active
             lanes = self._lane[at]
-            weight = np.bincount(lanes, weights=self._weight[at], minlength=count)
+            weight = summed(lanes, self._weight[at], count)
             estimate = self._estimate(weight)
             known = self._tightest(np.append(self._full, np.inf))
             known = np.minimum(known, self._cap[:, None])
@@ -162,13 +169,13 @@ class _Filling:
             still = np.append(np.where(self._open, estimate, np.inf), np.inf)
             done = at & (known <= self._tightest(still) * (1 + _EPSILON))
             rate = self._weight * known
-            self._fixed += np.bincount(self._lane[done], weights=rate[done], minlength=count)
+            self._fixed += summed(self._lane[done], rate[done], count)
             self._active &= ~done
             self._drop_finished()
         return self._full
 
     def _drop_finished(self) -> None:
-        left = self._active.any(axis=1)
+        left: Bools = np.logical_or.reduce(self._active, axis=1)
         if left.sum() < 0.7 * len(left):
             self._lane, self._weight = self._lane[left], self._weight[left]
             self._cap, self._adapts = self._cap[left], self._adapts[left]
@@ -222,7 +229,8 @@ class _Filling:
         before = np.maximum(after - 1, 0)
         rise = total[rows, after] - total[rows, before]
         run = breaks[rows, after] - breaks[rows, before]
-        share = np.where(rise > 0, (capacity - total[rows, before]) / np.where(rise > 0, rise, 1), 1)
+        missing = capacity - total[rows, before]
+        share = np.where(rise > 0, missing / np.where(rise > 0, rise, 1), 1)
         found = breaks[rows, before] + run * np.clip(share, 0.0, 1.0)
         found = np.where(total[:, -1] <= capacity, np.inf, found)
         found = np.where(self._crowded[self._port[table[:, 0]]], found, np.inf)

@@ -140,3 +140,20 @@ class State:
             self.remove(entry, RemovedReason.GROUP_DELETE)
         self.groups.remove(group.id)
         self._note(lambda: self.groups.put(group))
+
+    def reset_counters(self) -> None:
+        """All of them, as if nothing had ever been counted."""
+        for table in self.tables:
+            table.lookups = table.matched = 0
+            for entry in table:
+                entry.packets = entry.bytes = 0
+        for group in self.groups.all():
+            group.packets = group.bytes = 0
+            for bucket in group.buckets:
+                bucket.packets = bucket.bytes = 0
+        for meter in self.meters.values():
+            meter.packets = meter.bytes = 0
+            for band in meter.bands:
+                band.packets = band.bytes = 0
+        for port in self.ports.all():
+            port.reset_counters()

@@ -42,9 +42,7 @@ _ABOVE_SLOTS = 1 << 20
 _TAGS = 0
 for _place in (*h.VLANS, *h.VLAN_TPIDS):
     _TAGS |= _place.mask
-_ALWAYS = (
-    h.IN_PORT.mask | h.ETH_TYPE.mask | h.IP_PROTO.mask | h.IP_FRAGMENT.mask | h.VLANS[0].mask
-)
+_ALWAYS = h.IN_PORT.mask | h.ETH_TYPE.mask | h.IP_PROTO.mask | h.IP_FRAGMENT.mask | h.VLANS[0].mask
 ADDRESSES_AND_PORTS = h.IP_PROTO.mask
 for _place in (h.NW_SRC, h.NW_DST, h.IPV6_SRC, h.IPV6_DST, h.TP_SRC, h.TP_DST):
     ADDRESSES_AND_PORTS |= _place.mask
