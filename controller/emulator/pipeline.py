@@ -24,6 +24,7 @@ MAX_DEPTH = 64
 MAX_RESUBMITS = MAX_DEPTH * MAX_DEPTH
 MAX_COPIES = 8192
 _WHOLE_PACKET = 0xFFFF
+_NO_PORT = 0xFFFF  # what "none" is in Open vSwitch's own 16 bits
 _ANY_FRAGMENT = 1 << h.IP_FRAGMENT.shift
 _NO_PORTS = ~(h.TP_SRC.mask | h.TP_DST.mask)
 _HAS_NETWORK = frozenset({h.ETH_IPV4, h.ETH_IPV6, h.ETH_ARP, h.ETH_RARP})
@@ -243,7 +244,8 @@ class Walk:
             self._fail()
             return
         before = self._table, self._entry, self._context
-        self._context = None
+        if self._context is not PacketInReason.PACKET_OUT:
+            self._context = None
         self._depth += 1
         self._resubmits += 1
         self._tables(0)
@@ -319,7 +321,8 @@ class Walk:
 
     def _punt(self, reason: PacketInReason, max_len: int) -> None:
         cookie = 0xFFFFFFFFFFFFFFFF if self._entry is None else self._entry.cookie
-        came_by = h.IN_PORT.get(self._arrival)
+        came_by = h.IN_PORT.get(self.headers)
+        came_by = Port.ANY if came_by == _NO_PORT else came_by
         self.punted.append(Punted(self._commit(), reason, max_len, self._table, cookie, came_by))
 
     # ---- Afterwards ----

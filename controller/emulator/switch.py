@@ -323,7 +323,7 @@ class Switch:
                         punted.table,
                         punted.cookie,
                         Match.of(fields),
-                        data[: punted.max_len],
+                        data[: punted.max_len] if self.state.persona.truncates else data,
                     ),
                 )
 

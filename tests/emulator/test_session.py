@@ -116,7 +116,7 @@ def test_adding_a_flow_again_keeps_its_counters_unless_told_otherwise() -> None:
 
 
 def test_frames_pass_and_are_punted_with_what_was_set() -> None:
-    bench = Bench()
+    bench = Bench(persona="ofp13-strict", version=4)
     actions = SetField(Field.ETH_DST, 7), Output(2), Output(Port.CONTROLLER, 20)
     bench.say(flow({}, *actions, priority=0))
     effects = bench.happen(FrameReceived(1, FRAME))
@@ -129,6 +129,13 @@ def test_frames_pass_and_are_punted_with_what_was_set() -> None:
     bench.say(flow({}, *actions, priority=1))
     (told,) = heard(bench.happen(FrameReceived(1, FRAME)))
     assert told.reason == m.PacketInReason.APPLY_ACTION
+
+
+def test_open_vswitch_sends_controllers_whole_packets() -> None:
+    bench = Bench()
+    bench.say(flow({}, Output(Port.CONTROLLER, 0)))
+    (told,) = heard(bench.happen(FrameReceived(1, FRAME)))
+    assert told.data == FRAME
 
 
 def test_packets_sent_out_go_through_groups_or_tables() -> None:

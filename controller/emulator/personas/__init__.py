@@ -21,7 +21,8 @@ class Persona:
     the whole switch. ``masks``: the fields that can be matched in part, None for all that have
     parts. ``selection``: whether SELECT groups have a selection method; ``chaining``: whether a
     group may forward to a group. ``extensions``: Open vSwitch's own fields. ``eviction``: whether
-    a full table may be told to make room."""
+    a full table may be told to make room. ``truncates``: whether a packet for the controllers is
+    cut to the length that the action says."""
 
     name: str
     versions: tuple[int, ...]
@@ -44,6 +45,7 @@ class Persona:
     bundles: bool
     eviction: bool
     local_port: bool
+    truncates: bool
 
 
 _KEYS = set(Persona.__dataclass_fields__)
