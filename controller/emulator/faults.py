@@ -117,12 +117,15 @@ class _Installed:
         for direction in self._wire(fault).directions:
             if fault.towards is None or _name(direction.head) == fault.towards:
                 direction.loss = rate
+        self._network.wires_version += 1
 
     def lengthen(self, fault: Latency, now: float) -> None:
         self._wire(fault).extra_s = fault.extra_s
+        self._network.wires_version += 1
 
     def shorten(self, fault: Latency, now: float) -> None:
         self._wire(fault).extra_s = 0.0
+        self._network.wires_version += 1
 
     def power_off(self, fault: PowerLoss, now: float) -> None:
         self._network.power_off(fault.switch, now)

@@ -52,6 +52,8 @@ class Network:
         """Told the switch that is about to be given an event, so that its counters can be right."""
         if queues is None:
             queues = {c.queue: QueueState() for c in fabric.classes}
+        self.wires_version = 0
+        """Counts changes of what wires carry."""
         self._queues = queues
         self.wires: dict[str, Wire] = {}
         self.wire_at: dict[End, tuple[Wire, Direction]] = {}

@@ -60,13 +60,14 @@ class Exit:
 
 @dataclass(slots=True, eq=False)
 class Way:
-    """``slots``: the values that take it, modulo ``Ways.modulus``. ``visited``, ``misses`` and
-    ``buckets`` are what counts the packets."""
+    """``slots``: the values that take it, modulo ``Ways.modulus``. ``visited``, ``matched`` (the
+    tables of those entries), ``misses`` and ``buckets`` are what counts the packets."""
 
     slots: Slots
     exits: tuple[Exit, ...]
     punts: int
     visited: tuple[Entry, ...]
+    matched: tuple[FlowTable, ...]
     misses: tuple[FlowTable, ...]
     buckets: tuple[tuple[GroupEntry, tuple[BucketState, ...]], ...]
 
@@ -188,6 +189,7 @@ class WayCache:
             ),
             len(walk.punted),
             tuple(walk.visited),
+            tuple(tables[entry.table] for entry in walk.visited),
             tuple(tables[number] for number in walk.misses),
             tuple(
                 (group, tuple(group.buckets) if chosen is None else (chosen,))
