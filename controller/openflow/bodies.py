@@ -51,8 +51,8 @@ class DescReply:
 
 
 @dataclass(frozen=True, slots=True)
-class FlowDescRequest:
-    """OpenFlow 1.3 and 1.4 call it flow statistics."""
+class Selecting:
+    """Which flows a request is about."""
 
     table: int = ALL_TABLES
     out_port: int = Port.ANY
@@ -60,6 +60,11 @@ class FlowDescRequest:
     cookie: int = 0
     cookie_mask: int = 0
     match: Match = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDescRequest(Selecting):
+    """OpenFlow 1.3 and 1.4 call it flow statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +88,8 @@ class FlowDescReply:
 
 
 @dataclass(frozen=True, slots=True)
-class FlowStatsRequest:
+class FlowStatsRequest(Selecting):
     """The short form of OpenFlow 1.5."""
-
-    table: int = ALL_TABLES
-    out_port: int = Port.ANY
-    out_group: int = ANY_GROUP
-    cookie: int = 0
-    cookie_mask: int = 0
-    match: Match = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +110,8 @@ class FlowStatsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class AggregateRequest:
-    table: int = ALL_TABLES
-    out_port: int = Port.ANY
-    out_group: int = ANY_GROUP
-    cookie: int = 0
-    cookie_mask: int = 0
-    match: Match = EVERYTHING
+class AggregateRequest(Selecting):
+    pass
 
 
 @dataclass(frozen=True, slots=True)

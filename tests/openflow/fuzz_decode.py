@@ -18,7 +18,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-import atheris
+import atheris  # type: ignore[import-not-found, unused-ignore]
 
 with atheris.instrument_imports(include=["controller.openflow"]):
     from controller.openflow import decode as controller_side
@@ -47,8 +47,8 @@ RUNS = itertools.count()
 def one_input(data: bytes) -> None:
     if len(data) >= 4:  # A wrong length of the whole teaches nothing.
         data = data[:2] + (len(data) & 0xFFFF).to_bytes(2, "big") + data[4:]
-    # To measure memory takes ten times as long as to decode: now and then, and first of all, so that
-    # a finding is found again when it is run alone.
+    # To measure memory takes ten times as long as to decode: now and then, and first of all,
+    # so that a finding is found again when it is run alone.
     measured = next(RUNS) % 32 == 0
     if measured:
         tracemalloc.start()

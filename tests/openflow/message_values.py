@@ -188,7 +188,7 @@ selections = st.builds(
 
 
 @st.composite
-def groups(draw: st.DrawFn, version: int, make: Callable[..., Any], **also: Values) -> Any:
+def groups(draw: st.DrawFn, /, version: int, make: Callable[..., Any], **also: Values) -> Any:
     kind = draw(st.integers(0, 4))
     return make(
         type=kind,

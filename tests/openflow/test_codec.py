@@ -161,7 +161,7 @@ def matching(fields: str) -> str:
         ),
         (
             body(4, 14, FLOW_MOD + EMPTY_MATCH + "00040018000000000019001080000900" + "00" * 8),
-            ErrorCode.BAD_MATCH_BAD_LEN,
+            ErrorCode.BAD_MATCH_BAD_FIELD,
         ),
         (
             body(6, 29, "00000001000000010063001000000001" + "00" * 8),
@@ -217,19 +217,62 @@ def test_what_a_version_cannot_say_is_no_message(message: Any, version: int, say
         encode(message, version)
 
 
+GROUP = "0000010000000001"
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (body(6, 14, matching("80000a020800")[:-2] + "01"), "match with padding"),
+        (
+            body(6, 14, FLOW_MOD + EMPTY_MATCH + "00040010000000000018000800000001"),
+            "DecTtl: padding",
+        ),
+        (
+            body(
+                6, 14, FLOW_MOD + EMPTY_MATCH + "000400180000000000190010800010010500000000000001"
+            ),
+            "action with padding",
+        ),
+        (
+            body(6, 15, GROUP + "00180000ffffffff0018000000000007" + "0000000800010000" * 2),
+            "property of type 0 twice",
+        ),
+        (
+            body(6, 15, GROUP + "00100000ffffffff00100000000000070000000800010001"),
+            "padding that is not 0",
+        ),
+        (
+            body(6, 19, "0006000000000000" + "0028000100000000" + "00" * 32),
+            "GroupStats: padding",
+        ),
+        (body(4, 24, "0000000000000001" + "00" * 8), "RoleRequest: padding"),
+        (body(6, 13, "ffffffff000000010001000400000000"), "PacketOut: padding"),
+        (
+            body(4, 19, "000d000000000000" + "00" * 16 + "61006200" + "00" * 44),
+            "text that zero bytes do not end",
+        ),
+    ],
+)
+def test_padding_and_repetition_are_refused(raw: bytes, says: str) -> None:
+    with pytest.raises(DecodeError, match=says):
+        decode(raw)
+
+
 def test_what_means_the_same_is_decoded_equal() -> None:
     """Order of fields, masks of all ones or none, defaults spelled out."""
-    for fields, expected in (
+    spelled: list[tuple[str, dict[Field, int | tuple[int, int]]]] = [
         ("800006060000000000028000000400000001", {Field.IN_PORT: 1, Field.ETH_DST: 2}),
         ("8000010800000001ffffffff", {Field.IN_PORT: 1}),
         ("80000510" + "00" * 16, {}),
-    ):
+    ]
+    for fields, expected in spelled:
         assert decode(body(6, 14, matching(fields))).message.match == Match.of(expected)
     group, after = "0000010000000001", "0000ffffffff"
     explicit = body(6, 15, f"{group}0010{after}00100000000000070000000800010000")
     default = body(6, 15, f"{group}0008{after}0008000000000007")
-    expected = GroupMod(0, GroupType.SELECT, 1, (Bucket(7, (), 1),))
-    assert decode(explicit).message == decode(default).message == expected
+    group_mod = GroupMod(0, GroupType.SELECT, 1, (Bucket(7, (), 1),))
+    assert decode(explicit).message == decode(default).message == group_mod
 
 
 def test_before_1_5_a_meter_is_an_instruction_and_a_masked_field_a_register_load() -> None:

@@ -87,7 +87,8 @@ def test_the_longest_messages_end_soon(
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("atheris") is None, reason="atheris has no wheel for this Python"
+    importlib.util.find_spec("atheris") is None,
+    reason="atheris is not installed: it has wheels for Linux on x86-64, from Python 3.11",
 )
 def test_fuzzing_guided_by_coverage_finds_nothing(tmp_path: Path) -> None:
     """For the seconds of HEALD_FUZZ_S; 20 in CI, 5 elsewhere."""
