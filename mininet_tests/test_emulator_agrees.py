@@ -54,7 +54,7 @@ from mininet_tests.dummy_switch import BRIDGE, DummySession, DummySwitch
 from mininet_tests.programs import LIVE_PORTS, VERSIONS, Program, program
 
 SEEDS_FILE = Path(__file__).with_name("emulator_seeds.txt")
-DEFAULT_SEEDS = range(2000)
+DEFAULT_SEEDS = range(1500)
 _CLEAR_XID = 0x10000
 
 
