@@ -8,12 +8,25 @@ can as well run in one process, on a clock that nobody waits for.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from controller.emulator import bundles, frame
 from controller.emulator import headers as h
+from controller.emulator.changes import PacketSent, PortChange
 from controller.emulator.diagnosis import match_error
+from controller.emulator.events import (
+    Connected,
+    Disconnected,
+    Effects,
+    Emitted,
+    Event,
+    FrameReceived,
+    LinkChanged,
+    LivenessChanged,
+    PortAdded,
+    PortRemoved,
+    TimePassed,
+)
 from controller.emulator.flow_mods import CheckedFlowMod
 from controller.emulator.group_mods import CheckedGroupMod
 from controller.emulator.meter_mods import apply_meter_mod
@@ -31,101 +44,27 @@ from controller.emulator.session import (
     spoken,
 )
 from controller.emulator.state import Removed, State
-from controller.emulator.validation import check_packet_out, port_exists
 from controller.openflow import bodies, messages
 from controller.openflow.codec import decode, encode
 from controller.openflow.codes import ErrorCode
 from controller.openflow.messages import AsyncEvent, BundleCommand, PortConfig, PortReason, Role
-from controller.openflow.model import NO_BUFFER, Field, Match, Port
+from controller.openflow.model import Field, Match
 from controller.openflow.wire import DecodeError, header, split
 
-# ---- Events ----
-
-
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """A controller's connection is there; ``connection`` names it from now on."""
-
-    connection: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class Disconnected:
-    connection: Hashable
-
-
-@dataclass(frozen=True, slots=True)
-class FrameReceived:
-    """An Ethernet frame, without its checksum, comes in by a port."""
-
-    port: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class LinkChanged:
-    """The carrier of a port."""
-
-    port: int
-    up: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LivenessChanged:
-    """Whether the port's liveness protocol (BFD, say) hears the other end."""
-
-    port: int
-    alive: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PortAdded:
-    port: PortEntry
-
-
-@dataclass(frozen=True, slots=True)
-class PortRemoved:
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class TimePassed:
-    """Timeouts are looked at before every event; this one has nothing else."""
-
-
-Event: TypeAlias = (
-    Connected
-    | Disconnected
-    | FrameReceived
-    | LinkChanged
-    | LivenessChanged
-    | PortAdded
-    | PortRemoved
-    | TimePassed
-)
-
-
-# ---- Effects ----
-
-
-@dataclass(frozen=True, slots=True)
-class Emitted:
-    """A frame that leaves by a port; ``queue`` is None for the default one."""
-
-    port: int
-    data: bytes
-    headers: int
-    queue: int | None
-
-
-@dataclass(slots=True)
-class Effects:
-    """``messages``: bytes for each connection. ``closed``: connections that the switch ends, once
-    their bytes are sent."""
-
-    messages: dict[Hashable, bytes] = field(default_factory=dict)
-    frames: list[Emitted] = field(default_factory=list)
-    closed: list[Hashable] = field(default_factory=list)
+__all__ = [
+    "Connected",
+    "Disconnected",
+    "Effects",
+    "Emitted",
+    "Event",
+    "FrameReceived",
+    "LinkChanged",
+    "LivenessChanged",
+    "PortAdded",
+    "PortRemoved",
+    "Switch",
+    "TimePassed",
+]
 
 
 class Switch:
@@ -241,17 +180,17 @@ class Switch:
         walk = Walk(
             self.state.forwarding,
             parsed | event.port << h.IN_PORT.shift,
-            admit=self._admission(len(event.data)),
+            admit=self.admission(len(event.data)),
         )
-        self._carry_out(walk.through_tables(), event.data, parsed)
+        self.carry_out(walk.through_tables(), event.data, parsed)
 
     def _link_changed(self, event: LinkChanged) -> None:
-        self._change_port(event.port, lambda port: setattr(port, "link", event.up))
+        self.change_port(event.port, lambda port: setattr(port, "link", event.up))
 
     def _liveness_changed(self, event: LivenessChanged) -> None:
-        self._change_port(event.port, lambda port: setattr(port, "forwarding", event.alive))
+        self.change_port(event.port, lambda port: setattr(port, "forwarding", event.alive))
 
-    def _change_port(
+    def change_port(
         self,
         number: int,
         change: Callable[[PortEntry], None],
@@ -280,14 +219,14 @@ class Switch:
 
     # ---- Packets ----
 
-    def _admission(self, octets: int) -> Callable[[int], bool]:
+    def admission(self, octets: int) -> Callable[[int], bool]:
         def admit(meter_id: int) -> bool:
             meter = self.state.meters.get(meter_id)
             return meter is None or meter.admit(octets, self._now)
 
         return admit
 
-    def _carry_out(self, walk: Walk, data: bytes, parsed: int) -> None:
+    def carry_out(self, walk: Walk, data: bytes, parsed: int) -> None:
         walk.account(1, len(data), self._now)
         for sent in walk.sent:
             port = self.state.ports.get(sent.port)
@@ -517,7 +456,7 @@ class Switch:
         apply_meter_mod(self.state, request, self._now)
 
     def _port_mod(self, session: Session, request: messages.PortMod, _: bytes, __: int) -> None:
-        change = _PortChange(self, session, request)
+        change = PortChange(self, session, request)
         change.check(0)
         change.apply(self.state, self._now)
 
@@ -534,7 +473,7 @@ class Switch:
             )
 
     def _packet_out(self, session: Session, request: messages.PacketOut, _: bytes, __: int) -> None:
-        change = _PacketSent(self, session, request)
+        change = PacketSent(self, session, request)
         change.prepare(0)
         change.apply(self.state, self._now)
 
@@ -596,9 +535,9 @@ class Switch:
         if isinstance(request, messages.GroupMod):
             return CheckedGroupMod(self.state, request, session.version), None
         if isinstance(request, messages.PortMod):
-            port_change = _PortChange(self, session, request)
+            port_change = PortChange(self, session, request)
             return port_change, port_change.check
-        packet = _PacketSent(self, session, request)
+        packet = PacketSent(self, session, request)
         return packet, packet.prepare
 
 
@@ -614,76 +553,6 @@ def _what_is_wrong(message: bytes, error: DecodeError) -> ErrorCode:
 _DROP_FRAGMENTS = 1
 _CAPABILITIES_OF_1_3 = 0x1FF
 _BUNDLED = frozenset({13, 14, 15, 16})  # packet-out, flow, group and port modification
-
-
-class _PortChange:
-    def __init__(self, switch: Switch, session: Session, request: messages.PortMod) -> None:
-        self._switch = switch
-        self._session = session
-        self._request = request
-
-    def check(self, bundle_flags: int) -> None:
-        """Changes of ports are not atomic, so a bundle that is has none."""
-        if bundle_flags & messages.BundleFlag.ATOMIC:
-            raise RefusedError(ErrorCode.BUNDLE_FAILED_MSG_FAILED)
-        port = self._switch.state.ports.get(self._request.port)
-        if port is None:
-            raise RefusedError(ErrorCode.PORT_MOD_FAILED_BAD_PORT)
-        if port.mac != self._request.mac:
-            raise RefusedError(ErrorCode.PORT_MOD_FAILED_BAD_HW_ADDR)
-
-    def apply(self, _: State, __: float) -> None:
-        request = self._request
-        mask = request.mask & _PORT_BITS
-
-        def change(port: PortEntry) -> None:
-            port.config = port.config & ~mask | request.config & mask
-
-        self._switch._change_port(request.port, change, self._session)
-
-
-_PORT_BITS = (
-    PortConfig.PORT_DOWN | PortConfig.NO_RECV | PortConfig.NO_FWD | PortConfig.NO_PACKET_IN
-).value
-
-
-class _PacketSent:
-    """A packet-out, checked where it is made."""
-
-    def __init__(self, switch: Switch, session: Session, request: messages.PacketOut) -> None:
-        assert session.version is not None
-        self._switch = switch
-        self._request = request
-        if request.buffer_id != NO_BUFFER:
-            raise RefusedError(ErrorCode.BAD_REQUEST_BUFFER_UNKNOWN)
-        self._parsed = frame.parse(request.data)
-        self._headers = self._parsed
-        in_port = 0
-        for entry in request.match.fields:
-            self._headers |= entry.value << h.PLACES[entry.field].shift
-            if entry.field is Field.IN_PORT:
-                in_port = entry.value
-        reserved = in_port >= Port.MAX and in_port not in (Port.LOCAL, Port.CONTROLLER, Port.ANY)
-        if reserved or not port_exists(in_port):
-            raise RefusedError(ErrorCode.BAD_REQUEST_BAD_PORT)
-        check_packet_out(request.actions, self._headers, session.version, switch.state.persona)
-
-    def prepare(self, _: int) -> None:
-        state = self._switch.state
-        for action in self._request.actions:
-            group_id = getattr(action, "group_id", None)
-            if group_id is not None and group_id not in state.groups:
-                raise RefusedError(ErrorCode.BAD_ACTION_BAD_OUT_GROUP)
-            meter_id = getattr(action, "meter_id", None)
-            if meter_id is not None and meter_id not in state.meters:
-                raise RefusedError(ErrorCode.METER_MOD_FAILED_INVALID_METER)
-
-    def apply(self, state: State, _: float) -> None:
-        data = self._request.data
-        walk = Walk(
-            state.forwarding, self._headers, admit=self._switch._admission(len(data))
-        ).through_actions(self._request.actions)
-        self._switch._carry_out(walk, data, self._parsed)
 
 
 _EVENTS: dict[type, Callable[[Switch, Any], None]] = {
