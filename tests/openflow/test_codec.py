@@ -36,7 +36,7 @@ EVERY = [(v, c) for v in VERSIONS for c in STRATEGIES[v]]
 
 
 @pytest.mark.parametrize(("version", "kind"), EVERY, ids=lambda x: getattr(x, "__name__", str(x)))
-@settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=10, suppress_health_check=list(HealthCheck), deadline=None)
 @given(chosen=st.data(), xid=message_values.u32)
 def test_what_is_encoded_is_decoded_equal(
     version: int, kind: type, chosen: st.DataObject, xid: int
@@ -64,7 +64,7 @@ def test_a_message_with_some_bytes_changed_is_refused_or_canonical(chosen: st.Da
 
 
 @pytest.mark.parametrize(("version", "kind"), EVERY, ids=lambda x: getattr(x, "__name__", str(x)))
-@settings(max_examples=4, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=2, suppress_health_check=list(HealthCheck), deadline=None)
 @given(chosen=st.data())
 def test_a_message_cut_anywhere_is_refused(version: int, kind: type, chosen: st.DataObject) -> None:
     """Or it is a shorter message: of fewer entries, or less data."""
