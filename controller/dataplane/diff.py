@@ -68,15 +68,32 @@ Changes: TypeAlias = Mapping[Phase, Mapping[str, tuple[Change, ...]]]
 def diff(installed: Tables, desired: Tables) -> Updates:
     """The messages that make every switch of ``installed`` hold exactly what ``desired`` says,
     which is nothing where it does not name the switch. See :func:`changes` for their order."""
-    return Updates(
+    return gathered(
         {
-            phase: {
-                switch: tuple(change.message for change in batch)
-                for switch, batch in batches.items()
-            }
-            for phase, batches in changes(installed, desired).items()
+            switch: switch_diff(has, desired.get(switch, _NOTHING))
+            for switch, has in installed.items()
         }
     )
+
+
+def switch_diff(has: SwitchTables, wants: SwitchTables) -> Mapping[Phase, tuple[bytes, ...]]:
+    """The messages of one switch; empty phases are absent."""
+    if has is wants:
+        return {}
+    return {
+        phase: tuple(change.message for change in batch)
+        for phase, batch in _switch(has, wants).items()
+        if batch
+    }
+
+
+def gathered(by_switch: Mapping[str, Mapping[Phase, tuple[bytes, ...]]]) -> Updates:
+    """The messages of all switches, from those of each."""
+    out: dict[Phase, dict[str, tuple[bytes, ...]]] = {}
+    for switch, phases in by_switch.items():
+        for phase, messages in phases.items():
+            out.setdefault(phase, {})[switch] = messages
+    return Updates({phase: out[phase] for phase in sorted(out)})
 
 
 def changes(installed: Tables, desired: Tables) -> Changes:

@@ -10,16 +10,17 @@ any graph.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 
 from controller.dataplane import labels
-from controller.dataplane.forest import Tree
+from controller.dataplane.forest import Path, Tree
 from controller.dataplane.labels import Label
-from controller.dataplane.pipeline import FORGET_IN_PORT, SwitchBuilder
+from controller.dataplane.pipeline import FORGET_IN_PORT, Spelled, SwitchBuilder, spelled
 from controller.fabric.model import Arc
-from controller.openflow.model import Action, Bucket, GroupType, Output, ToGroup
+from controller.openflow.model import Bucket, GroupType, Output, SetField, ToGroup
 
 MAX_DETOURS = 4
 
@@ -33,93 +34,135 @@ class Detour:
     cost: tuple[bool, int]
 
 
-def detours(
-    arcs: Sequence[Arc], trees: Sequence[Tree], here: int, dead: Collection[int], avoid: int
-) -> tuple[Detour, ...]:
-    """At most four detours at the switch of index ``here``, best first, one for each neighbour
-    link.
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Where one switch can hand packets of some trees to: for each arc that leaves it the trees
+    that lead on from there without coming back, with their places among all ``count`` trees."""
 
-    ``arcs`` leave the switch; ``dead`` are the ports not to use; ``avoid`` the switches behind
-    them, as a set of bits by index. Among equals, neighbours and trees are taken in turn, beginning
-    behind the dead port, so that detours of different ports spread.
+    arcs: tuple[tuple[Arc, tuple[tuple[int, Tree, Path], ...]], ...]
+    count: int
+
+    @staticmethod
+    def of(arcs: Sequence[Arc], trees: Sequence[Tree], here: int) -> Ways:
+        """``arcs`` leave the switch of index ``here``."""
+        bit = 1 << here
+        found = []
+        for arc in arcs:
+            head = arc.head.switch
+            found.append(
+                (
+                    arc,
+                    tuple(
+                        (place, tree, path)
+                        for place, tree in enumerate(trees)
+                        if (path := tree.path.get(head)) is not None and not path.switches & bit
+                    ),
+                )
+            )
+        return Ways(tuple(found), len(trees))
+
+
+def detours(ways: Ways, dead: Collection[int], avoid: int) -> tuple[Detour, ...]:
+    """At most four detours, best first, one for each neighbour link.
+
+    ``dead`` are the ports not to use; ``avoid`` the switches behind them, as a set of bits by
+    index. Among equals, neighbours and trees are taken in turn, beginning behind the dead port, so
+    that detours of different ports spread.
     """
-    start = next((i + 1 for i, arc in enumerate(arcs) if arc.tail.port in dead), 0)
+    arcs, count = ways.arcs, ways.count
+    start = next((i + 1 for i, (arc, _) in enumerate(arcs) if arc.tail.port in dead), 0)
     found = []
-    for turn, arc in enumerate([*arcs[start:], *arcs[:start]]):
-        if arc.tail.port in dead:
+    for turn, (arc, usable) in enumerate([*arcs[start:], *arcs[:start]]):
+        if arc.tail.port in dead or not usable:
             continue
-        best = min(
-            (
-                Detour(arc, tree, cost)
-                for tree, cost in _ways(arc, trees, turn + start, here, avoid)
-            ),
-            key=lambda detour: detour.cost,
-            default=None,
-        )
-        if best is not None:
-            found.append(best)
-    return tuple(sorted(found, key=lambda detour: detour.cost)[:MAX_DETOURS])
+        first = (turn + start) % count
+        best = None
+        for place, tree, path in usable:
+            cost = (bool(path.switches & avoid), path.hops, (place - first) % count)
+            if best is None or cost < best[0]:
+                best = cost, tree
+        assert best is not None
+        found.append(Detour(arc, best[1], best[0][:2]))
+    found.sort(key=_cost)
+    return tuple(found[:MAX_DETOURS])
 
 
-def _ways(
-    arc: Arc, trees: Sequence[Tree], turn: int, here: int, avoid: int
-) -> Iterator[tuple[Tree, tuple[bool, int]]]:
-    for i in range(len(trees)):
-        tree = trees[(turn + i) % len(trees)]
-        path = tree.path.get(arc.head.switch)
-        if path is not None and not path.switches >> here & 1:
-            yield tree, (bool(path.switches & avoid), path.hops)
+def _cost(detour: Detour) -> tuple[bool, int]:
+    return detour.cost
 
 
 def behind(
-    builder: SwitchBuilder, backups: Sequence[Detour], egress: int | None, generation: int
-) -> list[Bucket]:
-    """FAST_FAILOVER buckets of the detours, in order; those of equal cost share the packets.
+    builder: SwitchBuilder,
+    backups: Sequence[Detour],
+    egress: int | None,
+    generation: int,
+    first: int = 0,
+) -> list[Spelled]:
+    """FAST_FAILOVER buckets of the detours, in order, numbered from ``first``; those of equal cost
+    share the packets.
 
     The packets have ``generation``, below the last, and a label of ``egress``; None where they have
     none yet.
     """
     out = []
-    for _, equal in groupby(backups, key=lambda detour: detour.cost):
-        tier = tuple(
-            Bucket(
-                number,
-                _actions(detour, egress, generation + 1),
-                weight=1,
-                watch_port=detour.arc.tail.port,
-            )
-            for number, detour in enumerate(equal)
-        )
+    for number, (_, equal) in enumerate(groupby(backups, key=_cost), first):
+        tier = tuple(equal)
         if len(tier) == 1:
-            out.append(Bucket(0, tier[0].actions, watch_port=tier[0].watch_port))
+            out.append(_handed_over(number, 0, tier[0], egress, generation + 1))
         else:
-            shared = builder.intern(GroupType.SELECT, tier)
-            out.append(Bucket(0, (ToGroup(shared),), watch_group=shared))
+            shared = builder.intern(
+                GroupType.SELECT,
+                [
+                    _handed_over(place, 1, detour, egress, generation + 1)
+                    for place, detour in enumerate(tier)
+                ],
+            )
+            out.append(to_group(number, shared))
     return out
-
-
-def in_order(buckets: Sequence[Bucket]) -> tuple[Bucket, ...]:
-    """Numbered, as bucket ids are unique within a group."""
-    return tuple(replace(bucket, id=number) for number, bucket in enumerate(buckets))
 
 
 def protected(
     builder: SwitchBuilder,
-    primaries: Sequence[Bucket],
+    primaries: Sequence[Spelled],
     backups: Sequence[Detour],
     egress: int | None,
     generation: int,
 ) -> int:
-    """The FAST_FAILOVER group of ``primaries`` and then the detours, see :func:`behind`."""
-    buckets = [*primaries, *behind(builder, backups, egress, generation)]
-    return builder.intern(GroupType.FAST_FAILOVER, in_order(buckets))
+    """The FAST_FAILOVER group of ``primaries``, numbered from 0, and then the detours, see
+    :func:`behind`."""
+    after = behind(builder, backups, egress, generation, len(primaries))
+    return builder.intern(GroupType.FAST_FAILOVER, [*primaries, *after])
 
 
-def _actions(detour: Detour, egress: int | None, generation: int) -> tuple[Action, ...]:
+def _handed_over(
+    number: int, weight: int, detour: Detour, egress: int | None, generation: int
+) -> Spelled:
     tree = detour.tree
-    relabel = (
-        labels.move(generation, tree.id)
-        if tree.egress == egress
-        else labels.write(Label(generation, tree.id, tree.egress))
-    )
-    return relabel, FORGET_IN_PORT, Output(detour.arc.tail.port)
+    port = detour.arc.tail.port
+    if tree.egress == egress:
+        return _moved(number, weight, port, generation, tree.id)
+    return _written(number, weight, port, Label(generation, tree.id, tree.egress))
+
+
+# The same few buckets are in very many groups, of all switches.
+
+
+@lru_cache(maxsize=1 << 16)
+def _moved(number: int, weight: int, port: int, generation: int, tree: int) -> Spelled:
+    return _sent(number, weight, port, labels.move(generation, tree))
+
+
+@lru_cache(maxsize=1 << 16)
+def _written(number: int, weight: int, port: int, label: Label) -> Spelled:
+    return _sent(number, weight, port, labels.write(label))
+
+
+def _sent(number: int, weight: int, port: int, relabel: SetField) -> Spelled:
+    actions = relabel, FORGET_IN_PORT, Output(port)
+    return spelled(Bucket(number, actions, weight=weight, watch_port=port))
+
+
+@lru_cache(maxsize=1 << 16)
+def to_group(number: int, group_id: int) -> Spelled:
+    """A bucket that is as alive as the group it leads to."""
+    return spelled(Bucket(number, (ToGroup(group_id),), watch_group=group_id))

@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from controller.dataplane import ids, labels
 from controller.dataplane.forest import Forest, Tree
 from controller.dataplane.labels import LAST_GENERATION, Label
-from controller.dataplane.pipeline import SwitchBuilder, Table, output
-from controller.dataplane.repair import Detour, detours, protected
+from controller.dataplane.pipeline import Spelled, SwitchBuilder, Table, output, spelled
+from controller.dataplane.repair import Detour, Ways, detours, protected
 from controller.fabric.model import Fabric
 from controller.openflow.model import (
     ApplyActions,
     Bucket,
-    Field,
     GotoTable,
     Output,
     ToGroup,
@@ -42,6 +42,7 @@ class Transit:
     forest: Forest
     generations: dict[str, dict[tuple[int, int], set[int]]] = field(default_factory=dict)
     _trees: dict[tuple[int, int], Tree] = field(default_factory=dict)
+    _ways: dict[tuple[str, int], Ways] = field(default_factory=dict)
     _detours: dict[tuple[str, int, frozenset[int]], tuple[Detour, ...]] = field(
         default_factory=dict
     )
@@ -102,24 +103,30 @@ class Transit:
         key = switch, egress, dead
         if key not in self._detours:
             index = self.fabric.switch_index
-            arcs = self.fabric.arcs_from[switch]
-            behind = {index[arc.head.switch] for arc in arcs if arc.tail.port in dead}
+            ways = self._ways_of(switch, egress)
+            behind = {index[arc.head.switch] for arc, _ in ways.arcs if arc.tail.port in dead}
             self._detours[key] = detours(
-                arcs,
-                self.forest.by_id[egress].trees,
-                index[switch],
-                dead,
-                sum(1 << switch_index for switch_index in behind),
+                ways, dead, sum(1 << switch_index for switch_index in behind)
             )
         return self._detours[key]
+
+    def _ways_of(self, switch: str, egress: int) -> Ways:
+        key = switch, egress
+        if key not in self._ways:
+            self._ways[key] = Ways.of(
+                self.fabric.arcs_from[switch],
+                self.forest.by_id[egress].trees,
+                self.fabric.switch_index[switch],
+            )
+        return self._ways[key]
 
     def install(self, switch: str, builder: SwitchBuilder) -> None:
         for egress, of_egress in self.forest.by_id.items():
             if switch in of_egress.members:
-                builder.flow(
+                builder.label_flow(
                     Table.TRANSIT,
                     _OWN_EGRESS,
-                    {Field.ETH_DST: labels.of_egress(egress)},
+                    labels.of_egress(egress),
                     (GotoTable(Table.DELIVER),),
                     _cookie(egress, 0),
                 )
@@ -127,10 +134,10 @@ class Transit:
             port = self._trees[egress, tree].next_arc[switch].tail.port
             backups = self.detours(switch, egress, frozenset({port}))
             if not backups:
-                builder.flow(
+                builder.label_flow(
                     Table.TRANSIT,
                     _ANY_GENERATION,
-                    {Field.ETH_DST: labels.of_tree(egress, tree)},
+                    labels.of_tree(egress, tree),
                     output(port),
                     _cookie(egress, tree),
                 )
@@ -138,16 +145,20 @@ class Transit:
             for generation in sorted(generations):
                 instructions = output(port)
                 if generation < LAST_GENERATION:
-                    primary = Bucket(0, (Output(port),), watch_port=port)
-                    group = protected(builder, [primary], backups, egress, generation)
+                    group = protected(builder, [_primary(port)], backups, egress, generation)
                     instructions = (ApplyActions((ToGroup(group),)),)
-                builder.flow(
+                builder.label_flow(
                     Table.TRANSIT,
                     _EXACT,
-                    {Field.ETH_DST: Label(generation, tree, egress).pack()},
+                    Label(generation, tree, egress).pack(),
                     instructions,
                     _cookie(egress, tree),
                 )
+
+
+@lru_cache(maxsize=1 << 12)
+def _primary(port: int) -> Spelled:
+    return spelled(Bucket(0, (Output(port),), watch_port=port))
 
 
 def _cookie(egress: int, tree: int) -> int:

@@ -82,7 +82,8 @@ class World:
         self._dead: frozenset[PortRef] = frozenset()
         self._brain = 0
         self._queues = {
-            name: Messages(self.scheduler) for name in ("up", "down", "fast", "proof", "store")
+            name: Messages(self.scheduler)
+            for name in ("up", "down", "fast", "proof", "store", "self")
         }
         self.engine: Engine
         self._start_brain()
@@ -266,6 +267,8 @@ class World:
                 case cmd.SendBatch():
                     self.batches += 1
                     self._queues["down"].put(partial(self._batch, command))
+                case cmd.Continue():
+                    self._queues["self"].put(partial(self._handle, ev.Continued()))
                 case cmd.ReadSwitch():
                     self._queues["down"].put(partial(self._read_back, command))
                 case cmd.SetStatus():
@@ -388,10 +391,7 @@ class World:
             if arc.link in self.cut or {arc.tail.switch, arc.head.switch} & self.off:
                 dead.add(arc.tail)
         self._dead = frozenset(dead) | {
-            port
-            for nic in self.network.nics
-            for port in nic.attachments
-            if port.switch in self.off
+            port for nic in self.network.nics for port in nic.attachments if port.switch in self.off
         }
         for name, switch in self._switches.items():
             now_dead = {ref.port for ref in dead if ref.switch == name}
