@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from controller.openflow.messages import Ethernet, PortConfig, PortDescription, PortState
 from controller.openflow.model import Port
 
+_PORT_DOWN = PortConfig.PORT_DOWN.value
+_NO_FORWARDING = PortConfig.NO_FWD.value
+
 
 @dataclass(slots=True)
 class QueueState:
@@ -45,7 +48,7 @@ class PortEntry:
 
     @property
     def up(self) -> bool:
-        return self.link and not self.config & PortConfig.PORT_DOWN
+        return self.link and not self.config & _PORT_DOWN
 
     @property
     def live(self) -> bool:
@@ -96,7 +99,7 @@ class PortTable:
     def forwards(self, number: int) -> bool:
         """Whether a packet is handed to the port; whether it gets on the wire is another matter."""
         port = self._ports.get(number)
-        return port is not None and not port.config & PortConfig.NO_FWD
+        return port is not None and not port.config & _NO_FORWARDING
 
     def flooded(self) -> list[int]:
         return list(self._ports)

@@ -210,10 +210,12 @@ class Router:
     def __init__(self, network: Network) -> None:
         self._network = network
         self._caches: dict[str, WayCache] = {}
+        self._heads: dict[End, End | None] = {}
 
     def forget(self, switch: str) -> None:
         """Tables or ports of the switch have changed."""
         self._caches.pop(switch, None)
+        self._heads.clear()
 
     def route(self, demand: Demand) -> Route:
         if demand.flows is None and demand.protocol in _PORTED:
@@ -231,7 +233,7 @@ class Router:
         return headers_of(demand, nics[demand.source], nics[demand.target], gateway, flow)
 
     def _route(self, demand: Demand, bundle: _Bundle) -> Route:
-        walk = _RouteWalk(self._network, self._caches, demand)
+        walk = _RouteWalk(self._network, self._caches, self._heads, demand)
         nic = self._network.fabric.nic_by_id[demand.source]
         ends = [NicRef(nic.id, i) for i in range(len(nic.attachments))]
         live = [end for end in ends if self._network.wire_at[end][0].up]
@@ -253,9 +255,16 @@ class _Trail:
 
 
 class _RouteWalk:
-    def __init__(self, network: Network, caches: dict[str, WayCache], demand: Demand) -> None:
+    def __init__(
+        self,
+        network: Network,
+        caches: dict[str, WayCache],
+        heads: dict[End, End | None],
+        demand: Demand,
+    ) -> None:
         self._network = network
         self._caches = caches
+        self._heads = heads
         self._demand = demand
         self._mac = network.fabric.nic_by_id[demand.target].mac
         self.paths: list[Path] = []
@@ -266,11 +275,10 @@ class _RouteWalk:
 
     def leave(self, bundle: _Bundle, tail: End, queue: int, share: float, trail: _Trail) -> None:
         """By a port, onto the wire."""
-        found = self._network.wire_at.get(tail)
-        if found is None or not self._up(tail) or not self._up(found[1].head):
+        head = self._heads[tail] if tail in self._heads else self._head(tail)
+        if head is None:
             self._end(share, trail, Fate.NO_CARRIER, tail)
             return
-        head = found[1].head
         trail = _Trail((*trail.lanes, (tail, queue)), trail.ways, trail.copied, trail.hops + 1)
         if isinstance(head, NicRef):
             arrives = self._arrives(bundle, head)
@@ -303,6 +311,15 @@ class _RouteWalk:
             assert place is not None, f"{switch} is off, yet its wires are up"
             cache = self._caches[switch] = WayCache(place.state)
         return cache
+
+    def _head(self, tail: End) -> End | None:
+        """Where frames from here arrive, None where they do not."""
+        found = self._network.wire_at.get(tail)
+        head = None if found is None else found[1].head
+        if head is not None and not (self._up(tail) and self._up(head)):
+            head = None
+        self._heads[tail] = head
+        return head
 
     def _up(self, end: End) -> bool:
         if isinstance(end, NicRef):

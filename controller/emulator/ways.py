@@ -5,12 +5,15 @@ lookups examined and those that actions may set. It is what Open vSwitch calls a
 there the way of one packet serves all of its class (Pfaff et al., "The design and implementation of
 Open vSwitch", 2015). SELECT groups divide the hash into slots; values whose slots lead to the same
 buckets have one way.
+
+The first table is looked up for every packet, as it tells apart where packets come from; what
+follows is remembered for all entries of it that do the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from controller.emulator import headers as h
@@ -24,7 +27,9 @@ from controller.openflow.model import (
     CopyField,
     DecTtl,
     GroupType,
+    Output,
     PopVlan,
+    Port,
     PushVlan,
     SetField,
     SetTtl,
@@ -42,11 +47,14 @@ _ABOVE_SLOTS = 1 << 20
 _TAGS = 0
 for _place in (*h.VLANS, *h.VLAN_TPIDS):
     _TAGS |= _place.mask
-_ALWAYS = h.IN_PORT.mask | h.ETH_TYPE.mask | h.IP_PROTO.mask | h.IP_FRAGMENT.mask | h.VLANS[0].mask
+_ALWAYS = h.ETH_TYPE.mask | h.IP_PROTO.mask | h.IP_FRAGMENT.mask | h.VLANS[0].mask
 ADDRESSES_AND_PORTS = h.IP_PROTO.mask
 for _place in (h.NW_SRC, h.NW_DST, h.IPV6_SRC, h.IPV6_DST, h.TP_SRC, h.TP_DST):
     ADDRESSES_AND_PORTS |= _place.mask
 _EVERYTHING = -1
+_NO_PORTS: frozenset[int] = frozenset()
+_OTHER_PORTS = frozenset({Port.IN_PORT, Port.TABLE, Port.NORMAL, Port.FLOOD, Port.ALL})
+"""Where a packet goes by these depends on where it came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +80,17 @@ class Way:
     buckets: tuple[tuple[GroupEntry, tuple[BucketState, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ways:
     """Of one class. ``function`` is None where no hash counts. ``by_headers``: a group chooses by
-    the headers themselves, so the class is this one packet's only."""
+    the headers themselves, so the class is this one packet's only. ``ports``: a packet that comes
+    by one of these is another class, as it does not go back there."""
 
     ways: tuple[Way, ...]
     modulus: int
     function: HashFunction | None
     by_headers: bool
+    ports: frozenset[int]
 
 
 def widened(slots: Slots, modulus: int, to: int) -> Slots:
@@ -92,12 +102,17 @@ def widened(slots: Slots, modulus: int, to: int) -> Slots:
 
 
 class _Examined:
-    """The tables of a switch, noting which bits of the headers lookups depend on."""
+    """The tables of a switch, noting which bits of the headers lookups after the first depend
+    on."""
 
     def __init__(self, tables: Sequence[FlowTable]) -> None:
         self._tables = tables
         self._table = tables[0]
+        self._first = True
         self.mask = 0
+
+    def begin(self) -> None:
+        self._first = True
 
     def __len__(self) -> int:
         return len(self._tables)
@@ -107,6 +122,9 @@ class _Examined:
         return self
 
     def find(self, headers: int) -> Entry | None:
+        if self._first:
+            self._first = False
+            return self._table.find(headers)
         entry, examined = self._table.examine(headers)
         self.mask |= examined
         return entry
@@ -117,39 +135,66 @@ class WayCache:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._classes: dict[int, dict[int, Ways]] = {}
-        self._settable: dict[int, int] = {}
+        self._behind: dict[object, dict[int, dict[int, Ways]]] = {}
+        self._behind_entry: dict[int, dict[int, dict[int, Ways]]] = {}
+        self._from_entry: dict[tuple[int, int], Ways] = {}
+        self._touched_by: dict[int, tuple[int, frozenset[int]]] = {}
         self._by_bucket: dict[int, dict[int, Slots]] = {}
         self._examined = _Examined(state.tables)
         self._forwarding = Forwarding(
-            cast("list[FlowTable]", self._examined), state.groups, state.ports
+            cast("list[FlowTable]", self._examined),
+            state.groups,
+            state.ports,
+            state.forwarding.drop_fragments,
         )
-
-    def clear(self) -> None:
-        self._classes.clear()
-        self._settable.clear()
-        self._by_bucket.clear()
 
     def find(self, headers: int) -> Ways:
         """``headers`` as they arrive, with the port they came by."""
-        for mask, members in self._classes.items():
+        entry = self._state.tables[0].find(headers)
+        classes = self._behind_entry.get(id(entry))
+        if classes is None:
+            program = None if entry is None else entry.instructions
+            classes = self._behind.setdefault(program, {})
+            self._behind_entry[id(entry)] = classes
+        found = self._known(classes, headers)
+        if found is None:
+            found, mask = self._explore(headers)
+            classes.setdefault(mask, {})[headers & mask] = found
+        if entry is None:
+            return found
+        key = id(entry), id(found)
+        whole = self._from_entry.get(key)
+        if whole is None:
+            ways = tuple(
+                replace(
+                    way,
+                    visited=(entry, *way.visited[1:]),
+                )
+                for way in found.ways
+            )
+            whole = self._from_entry[key] = replace(found, ways=ways)
+        return whole
+
+    def _known(self, classes: dict[int, dict[int, Ways]], headers: int) -> Ways | None:
+        for mask, members in classes.items():
             known = members.get(headers & mask)
-            if known is not None:
+            if known is not None and (
+                mask & h.IN_PORT.mask or h.IN_PORT.get(headers) not in known.ports
+            ):
                 return known
-        ways, mask = self._explore(headers)
-        self._classes.setdefault(mask, {})[headers & mask] = ways
-        return ways
+        return None
 
     def _explore(self, headers: int) -> tuple[Ways, int]:
-        self._forwarding.drop_fragments = self._state.forwarding.drop_fragments
         self._examined.mask = 0
         settable = 0
+        ports: frozenset[int] = _NO_PORTS
         found: list[Way] = []
         function: HashFunction | None = None
         by_headers = False
         modulus, left = 1, 1
         while left:
             value = (left & -left).bit_length() - 1
+            self._examined.begin()
             walk = Walk(self._forwarding, headers, hashed=value | _ABOVE_SLOTS).through_tables()
             if walk.hash_slots > modulus:
                 left = widened(left, modulus, walk.hash_slots)
@@ -158,10 +203,14 @@ class WayCache:
                 modulus = walk.hash_slots
             slots = (1 << modulus) - 1
             for entry in walk.visited:
-                settable |= self._settable_by(entry, _actions(entry))
+                bits, outputs = self._touches(entry, entry.instructions)
+                settable |= bits
+                ports |= outputs
             for group, chosen in walk.buckets:
                 for state in group.buckets if chosen is None else (chosen,):
-                    settable |= self._settable_by(state, state.bucket.actions)
+                    bits, outputs = self._touches(state, state.bucket.actions)
+                    settable |= bits
+                    ports |= outputs
                 if group.type is not GroupType.SELECT or chosen is None:
                     continue
                 if group.slots is None:
@@ -177,7 +226,9 @@ class WayCache:
             # It hashes headers as they are by then, the others as they arrived.
             by_headers = True
         mask = _EVERYTHING if by_headers else _ALWAYS | self._examined.mask | settable
-        return Ways(tuple(found), modulus, function, by_headers), mask
+        if h.IN_PORT.get(headers) in ports or ports & _OTHER_PORTS:
+            mask |= h.IN_PORT.mask
+        return Ways(tuple(found), modulus, function, by_headers, ports), mask
 
     def _way(self, walk: Walk, headers: int, slots: Slots) -> Way:
         tables = self._state.tables
@@ -214,13 +265,16 @@ class WayCache:
                     known[id(state)] = known.get(id(state), 0) | 1 << value
         return known
 
-    def _settable_by(self, owner: object, actions: Iterable[Action]) -> int:
-        known = self._settable.get(id(owner))
+    def _touches(self, owner: object, doing: Iterable[Any]) -> tuple[int, frozenset[int]]:
+        """The bits that instructions or actions may set, and the ports that they send to."""
+        known = self._touched_by.get(id(owner))
         if known is None:
-            known = 0
-            for action in actions:
-                known |= _settable(action)
-            self._settable[id(owner)] = known
+            bits, ports = 0, _NO_PORTS
+            for action in _flat(doing):
+                bits |= _settable(action)
+                if isinstance(action, Output):
+                    ports |= {action.port}
+            known = self._touched_by[id(owner)] = bits, ports
         return known
 
 
@@ -232,11 +286,12 @@ def _function(group: GroupEntry) -> HashFunction:
     return ("symmetric" if selection.parameter >> 32 == 1 else "dp"), basis
 
 
-def _actions(entry: Entry) -> Iterable[Action]:
-    instructions: Any = entry.instructions
-    for instruction in instructions:
-        if isinstance(instruction, ApplyActions | WriteActions):
-            yield from instruction.actions
+def _flat(doing: Iterable[Any]) -> Iterable[Action]:
+    for each in doing:
+        if isinstance(each, ApplyActions | WriteActions):
+            yield from each.actions
+        else:
+            yield each
 
 
 def _settable(action: Action) -> int:
