@@ -35,6 +35,7 @@ class EmulatedLab:
             raise LabError(f"Cannot read the topology {topology}: {error.strerror}") from None
         self.fabric: Fabric = load(raw, str(topology))
         self.run_dir, self._lock = rundir.create()
+        os.set_inheritable(self._lock, False)
         # A copy: it is the same for switches and controller whatever happens to the file.
         self.topology_file = self.run_dir / topology.name
         self.topology_file.write_bytes(raw)
