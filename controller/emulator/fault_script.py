@@ -52,7 +52,7 @@ def parse(text: str, source: str) -> tuple[Fault, ...]:
 def _what_is_wrong(given: Any) -> list[str]:
     if not isinstance(given, dict):
         return ["it is not a mapping"]
-    kind = KINDS.get(given.get("fault", ""))
+    kind = KINDS.get(str(given.get("fault")))
     if kind is None:
         return [f"`fault` is {given.get('fault')!r}, not one of {', '.join(KINDS)}"]
     known = {field.name: field for field in fields(kind)}

@@ -166,6 +166,12 @@ class Traffic:
         shares = summed(paths.fate[mine], paths.share[mine], len(FATES))
         return {fate: float(share) for fate, share in zip(FATES, shares, strict=True) if share}
 
+    def route(self, demand: int) -> Route:
+        self._current()
+        found = self._routes[demand]
+        assert found is not None
+        return found
+
     def loads(self) -> dict[End, float]:
         """What each port that carries anything sends, in bits per second."""
         _, flowing = self._current()

@@ -39,7 +39,8 @@ def flows_of(
 
 
 def rates(flows: Flows, level: np.ndarray) -> np.ndarray:
-    return flows.weight * level[:, -1]
+    rate: np.ndarray = flows.weight * level[:, -1]
+    return rate
 
 
 def max_min_by_linear_programs(
