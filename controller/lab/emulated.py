@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -12,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
 from controller.fabric.load import load
 from controller.fabric.model import Fabric
@@ -40,16 +39,33 @@ class EmulatedLab:
         self.topology_file = self.run_dir / topology.name
         self.topology_file.write_bytes(raw)
         self.port = free_port()
+        self._persona = persona
+        try:
+            self._start_switches()
+        except BaseException:
+            self._remove()
+            raise
+
+    def _start_switches(self) -> None:
         self.emulator = self._popen(
             [
                 *(sys.executable, "-m", "heald", "emulate", str(self.topology_file)),
                 f"--controller=tcp:127.0.0.1:{self.port}",
-                f"--persona={persona}",
+                f"--persona={self._persona}",
                 "--json",
             ],
             stdout=(self.run_dir / "emulator.json").open("wb"),
             stderr=(self.run_dir / "emulator.log").open("wb"),
         )
+
+    def _stop_switches(self) -> None:
+        if self.emulator.poll() is None:
+            self.emulator.send_signal(signal.SIGTERM)
+            try:
+                self.emulator.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                self.emulator.kill()
+                self.emulator.wait()
 
     def __enter__(self) -> EmulatedLab:
         return self
@@ -78,22 +94,14 @@ class EmulatedLab:
         """Start a program beside the switches; it dies with this one."""
         return self._popen(argv, stdout=stdout, stderr=stderr)
 
-    def stop(self) -> dict[str, Any]:
-        """End it, and remove its directory; what the emulator counted, empty if it crashed."""
-        if self.emulator.poll() is None:
-            self.emulator.send_signal(signal.SIGTERM)
-            try:
-                self.emulator.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                self.emulator.kill()
-                self.emulator.wait()
-        counts: dict[str, Any] = {}
-        if self.run_dir.exists():
-            text = (self.run_dir / "emulator.json").read_text()
-            counts = json.loads(text) if text else {}
-            shutil.rmtree(self.run_dir, ignore_errors=True)
-            os.close(self._lock)
-        return counts
+    def stop(self) -> None:
+        """End it, and remove its directory."""
+        self._stop_switches()
+        self._remove()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.run_dir, ignore_errors=True)
+        os.close(self._lock)
 
     def _popen(
         self, argv: Sequence[str], *, stdout: IO[bytes], stderr: IO[bytes]

@@ -19,8 +19,9 @@ from controller.emulator.switch import (
     TimePassed,
 )
 
-READ_BYTES = 1 << 13
-"""Taken at a time: some 80 flow entries, so that hundreds of switches in one process take turns."""
+READ_BYTES = 1 << 11
+"""Taken at a time: some 20 flow entries, so that hundreds of switches in one process all have their
+turn within a second."""
 WRITE_LIMIT_BYTES = 4 << 20
 """A switch reads no more while so much waits for its controller, and tells it no news."""
 FIRST_RETRY_S, LAST_RETRY_S = 0.25, 8.0
