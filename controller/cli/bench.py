@@ -83,7 +83,8 @@ def _print(report: ScaleReport) -> None:
         f"{report.fabric}: {report.switches} switches ({report.switches_by}), {report.hosts} hosts,"
         f" on {report.cpus} CPUs: connected in {report.connected_s:.1f} s, planned in "
         f"{report.planned_s:.1f} s, installed in {report.installed_s:.1f} s: "
-        f"{report.flows} flows and {report.groups} groups by {report.messages} messages"
+        f"{report.flows} flows and {report.groups} groups by {report.messages} messages, "
+        f"{report.reconnects} sessions broke"
     )
     made = render.table("PROCESS", ">CPU", ">MEMORY")
     for name, used in {**report.controller_processes, **report.switch_processes}.items():

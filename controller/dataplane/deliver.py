@@ -15,7 +15,7 @@ from controller.dataplane.forest import Forest
 from controller.dataplane.labels import LAST_GENERATION, Label
 from controller.dataplane.pipeline import ETH_IPV4, ETH_IPV6, SwitchBuilder, Table, spelled
 from controller.dataplane.policy import Policy
-from controller.dataplane.repair import Detour, Ways, detours, protected
+from controller.dataplane.repair import Detour, Ways, protected
 from controller.fabric.model import Fabric, IpAddress, Nic
 from controller.openflow.model import (
     Action,
@@ -48,11 +48,8 @@ class Delivery:
                 for of_egress in self.forest.by_id.values()
                 if of_egress.members <= others or of_egress.members == set(attachments)
             )
-            here = self.fabric.switch_index[switch]
             self._detours[key] = (
-                detours(Ways.of(self.fabric.arcs_from[switch], list(trees), here), (), 0)
-                if others
-                else ()
+                Ways(self.fabric, list(trees)).detours(switch, ()) if others else ()
             )
         return self._detours[key]
 

@@ -14,13 +14,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from controller.dataplane import labels
-from controller.dataplane.forest import Path, Tree
+from controller.dataplane.forest import Tree
 from controller.dataplane.labels import Label
 from controller.dataplane.pipeline import FORGET_IN_PORT, Spelled, SwitchBuilder, spelled
-from controller.fabric.model import Arc
+from controller.fabric.model import Arc, Fabric
 from controller.openflow.model import Bucket, GroupType, Output, SetField, ToGroup
+
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 MAX_DETOURS = 4
 
@@ -34,57 +40,85 @@ class Detour:
     cost: tuple[bool, int]
 
 
-@dataclass(frozen=True, slots=True)
+_NONE = 1 << 40
+_AVOID = 1 << 20
+
+
 class Ways:
-    """Where one switch can hand packets of some trees to: for each arc that leaves it the trees
-    that lead on from there without coming back, with their places among all ``count`` trees."""
+    """Where switches can hand packets of some trees to."""
 
-    arcs: tuple[tuple[Arc, tuple[tuple[int, Tree, Path], ...]], ...]
-    count: int
+    def __init__(self, fabric: Fabric, trees: Sequence[Tree]) -> None:
+        self._fabric = fabric
+        self._trees = trees
+        index = fabric.switch_index
+        shape = len(trees), len(index)
+        hops = np.full(shape, -1, np.int64)
+        following = np.tile(np.arange(shape[1]), (shape[0], 1))
+        for row, tree in enumerate(trees):
+            for name, path in tree.path.items():
+                hops[row, index[name]] = path.hops
+            for name, arc in tree.next_arc.items():
+                following[row, index[name]] = index[arc.head.switch]
+        # through[tree, a, b]: the tree leads from a by b, if it leads anywhere.
+        self._through = np.zeros((*shape, shape[1]), np.bool_)
+        row_of, start = np.indices(shape)
+        at = start
+        for _ in range(int(hops.max(initial=0)) + 1):
+            self._through[row_of, start, at] = True
+            at = np.take_along_axis(following, at, 1)
+        self._hops = hops
+        self._costs: dict[str, tuple[Ints, Ints]] = {}
 
-    @staticmethod
-    def of(arcs: Sequence[Arc], trees: Sequence[Tree], here: int) -> Ways:
-        """``arcs`` leave the switch of index ``here``."""
-        bit = 1 << here
+    def detours(self, switch: str, dead: Collection[int]) -> tuple[Detour, ...]:
+        """At most four detours from ``switch``, best first, one for each neighbour link.
+
+        ``dead`` are the ports not to use; the switches behind them are avoided if it can be helped.
+        Among equals, neighbours and trees are taken in turn, beginning behind the dead port, so
+        that detours of different ports spread.
+        """
+        arcs = self._fabric.arcs_from[switch]
+        trees = len(self._trees)
+        if not trees or not arcs:
+            return ()
+        heads, cost = self._from(switch)
+        gone = [place for place, arc in enumerate(arcs) if arc.tail.port in dead]
+        if gone:
+            avoided = self._through[:, heads[:, None], heads[gone]].any(2)
+            cost = cost + avoided * _AVOID
+        turn, first = _turns(len(arcs), trees, gone[0] + 1 if gone else 0)
+        cost = cost * trees + first
+        best = cost.argmin(0)
+        of_arc = cost[best, np.arange(len(arcs))] // trees
+        of_arc[gone] = _NONE
         found = []
-        for arc in arcs:
-            head = arc.head.switch
-            found.append(
-                (
-                    arc,
-                    tuple(
-                        (place, tree, path)
-                        for place, tree in enumerate(trees)
-                        if (path := tree.path.get(head)) is not None and not path.switches & bit
-                    ),
-                )
-            )
-        return Ways(tuple(found), len(trees))
+        for place in np.lexsort((turn, of_arc))[:MAX_DETOURS].tolist():
+            least = int(of_arc[place])
+            if least >= _NONE:
+                break
+            avoids, hops = divmod(least, _AVOID)
+            found.append(Detour(arcs[place], self._trees[best[place]], (bool(avoids), hops)))
+        return tuple(found)
+
+    def _from(self, switch: str) -> tuple[Ints, Ints]:
+        """The switches behind each of its arcs, and the hops from there by each tree, ``[tree,
+        arc]``; very many where the tree does not lead on or comes back."""
+        if switch not in self._costs:
+            index = self._fabric.switch_index
+            arcs = self._fabric.arcs_from[switch]
+            heads = np.array([index[arc.head.switch] for arc in arcs], np.int64)
+            hops = self._hops[:, heads]
+            back = self._through[:, heads, index[switch]]
+            self._costs[switch] = heads, np.where((hops < 0) | back, _NONE, hops)
+        return self._costs[switch]
 
 
-def detours(ways: Ways, dead: Collection[int], avoid: int) -> tuple[Detour, ...]:
-    """At most four detours, best first, one for each neighbour link.
-
-    ``dead`` are the ports not to use; ``avoid`` the switches behind them, as a set of bits by
-    index. Among equals, neighbours and trees are taken in turn, beginning behind the dead port, so
-    that detours of different ports spread.
-    """
-    arcs, count = ways.arcs, ways.count
-    start = next((i + 1 for i, (arc, _) in enumerate(arcs) if arc.tail.port in dead), 0)
-    found = []
-    for turn, (arc, usable) in enumerate([*arcs[start:], *arcs[:start]]):
-        if arc.tail.port in dead or not usable:
-            continue
-        first = (turn + start) % count
-        best = None
-        for place, tree, path in usable:
-            cost = (bool(path.switches & avoid), path.hops, (place - first) % count)
-            if best is None or cost < best[0]:
-                best = cost, tree
-        assert best is not None
-        found.append(Detour(arc, best[1], best[0][:2]))
-    found.sort(key=_cost)
-    return tuple(found[:MAX_DETOURS])
+@lru_cache(maxsize=1 << 12)
+def _turns(arcs: int, trees: int, start: int) -> tuple[Ints, Ints]:
+    """Of each arc when it has its turn, ``[arc]``, and of each tree when it has its turn there,
+    ``[tree, arc]``."""
+    place = np.arange(arcs)
+    turn = (place - start) % arcs
+    return turn, (np.arange(trees)[:, None] - (turn + start)) % trees
 
 
 def _cost(detour: Detour) -> tuple[bool, int]:

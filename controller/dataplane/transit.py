@@ -20,7 +20,7 @@ from controller.dataplane import ids, labels
 from controller.dataplane.forest import Forest, Tree
 from controller.dataplane.labels import LAST_GENERATION, Label
 from controller.dataplane.pipeline import Spelled, SwitchBuilder, Table, output, spelled
-from controller.dataplane.repair import Detour, Ways, detours, protected
+from controller.dataplane.repair import Detour, Ways, protected
 from controller.fabric.model import Fabric
 from controller.openflow.model import (
     ApplyActions,
@@ -42,7 +42,7 @@ class Transit:
     forest: Forest
     generations: dict[str, dict[tuple[int, int], set[int]]] = field(default_factory=dict)
     _trees: dict[tuple[int, int], Tree] = field(default_factory=dict)
-    _ways: dict[tuple[str, int], Ways] = field(default_factory=dict)
+    _ways: tuple[int, Ways] | None = None
     _detours: dict[tuple[str, int, frozenset[int]], tuple[Detour, ...]] = field(
         default_factory=dict
     )
@@ -55,20 +55,23 @@ class Transit:
         for of_egress in forest.by_id.values():
             for tree in of_egress.trees:
                 transit._trees[tree.egress, tree.id] = tree
-        transit._explore([*transit._ingress(), *handed_over])
+        seeds: dict[int, list[tuple[str, Label]]] = {}
+        for switch, label in handed_over:
+            seeds.setdefault(label.egress, []).append((switch, label))
+        for egress in forest.by_id:
+            transit._explore([*transit._ingress(egress), *seeds.get(egress, ())])
         return transit
 
-    def _ingress(self) -> Iterator[tuple[str, Label]]:
-        sources = [name for name, nics in self.fabric.nics_on.items() if nics]
-        for of_egress in self.forest.by_id.values():
-            egress = of_egress.egress.id
-            for source in sources:
-                for tree in of_egress.trees:
-                    arc = tree.next_arc.get(source)
-                    if arc is not None:
-                        yield arc.head.switch, Label(0, tree.id, egress)
-                for detour in self.ingress_detours(source, egress):
-                    yield detour.arc.head.switch, Label(1, detour.tree.id, egress)
+    def _ingress(self, egress: int) -> Iterator[tuple[str, Label]]:
+        for source, nics in self.fabric.nics_on.items():
+            if not nics:
+                continue
+            for tree in self.forest.by_id[egress].trees:
+                arc = tree.next_arc.get(source)
+                if arc is not None:
+                    yield arc.head.switch, Label(0, tree.id, egress)
+            for detour in self.ingress_detours(source, egress):
+                yield detour.arc.head.switch, Label(1, detour.tree.id, egress)
 
     def _explore(self, seeds: Iterable[tuple[str, Label]]) -> None:
         pending = deque(seeds)
@@ -102,23 +105,11 @@ class Transit:
         """Where ``switch`` sends packets of the egress whose next ports are dead."""
         key = switch, egress, dead
         if key not in self._detours:
-            index = self.fabric.switch_index
-            ways = self._ways_of(switch, egress)
-            behind = {index[arc.head.switch] for arc, _ in ways.arcs if arc.tail.port in dead}
-            self._detours[key] = detours(
-                ways, dead, sum(1 << switch_index for switch_index in behind)
-            )
+            if self._ways is None or self._ways[0] != egress:
+                # Of one egress at a time: they are large, and asked for one egress after the other.
+                self._ways = egress, Ways(self.fabric, self.forest.by_id[egress].trees)
+            self._detours[key] = self._ways[1].detours(switch, dead)
         return self._detours[key]
-
-    def _ways_of(self, switch: str, egress: int) -> Ways:
-        key = switch, egress
-        if key not in self._ways:
-            self._ways[key] = Ways.of(
-                self.fabric.arcs_from[switch],
-                self.forest.by_id[egress].trees,
-                self.fabric.switch_index[switch],
-            )
-        return self._ways[key]
 
     def install(self, switch: str, builder: SwitchBuilder) -> None:
         for egress, of_egress in self.forest.by_id.items():

@@ -35,7 +35,8 @@ class Usage:
 class ScaleReport:
     """``connected_s``: from the start of the controller until it had read every switch.
     ``planned_s`` and ``installed_s``: from when the intent was applied until it was planned, and
-    until every switch had acknowledged its rules; ``messages`` it took. ``ready_s``: of all that
+    until every switch had acknowledged its rules; ``messages`` it took, and in how many cases a
+    session broke meanwhile. ``ready_s``: of all that
     the sum, of connecting and installing."""
 
     fabric: str
@@ -50,6 +51,7 @@ class ScaleReport:
     flows: int
     groups: int
     messages: int
+    reconnects: int
     switch_processes: Mapping[str, Usage]
     controller_processes: Mapping[str, Usage]
 
@@ -104,6 +106,7 @@ def measure(
         sum(switch.flows for switch in status.switches),
         sum(switch.groups for switch in status.switches),
         sum(switch.messages_sent for switch in status.switches),
+        sum(switch.connects - 1 for switch in status.switches),
         switch_processes,
         controller_processes,
     )
@@ -122,7 +125,8 @@ def _wait_state(
             found = client.get(_INTENT).status.state
         except heald.HealdError as error:
             raise LabError(f"{error}; the end of the log:\n{controller.log_tail()}") from None
-        if found >= state:
+        # A switch whose session broke meanwhile makes it DEGRADED, until that is back.
+        if found == intents_pb2.ACTIVE or state <= found < intents_pb2.ACTIVE:
             return time.monotonic()
         time.sleep(POLL_S)
     raise LabError(f"Out of time; the end of the controller's log:\n{controller.log_tail()}")
