@@ -131,6 +131,9 @@ class SwitchConnection(controller.Datapath):
             self.reason = self.reason or reason
             self.close()
 
+    def warn(self, text: str) -> None:
+        log.warning("%s: %s", self.name, text)
+
     def close(self) -> None:
         if self.state != DEAD_DISPATCHER:
             self.set_state(DEAD_DISPATCHER)

@@ -11,8 +11,8 @@ from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
 from apps.datapath import SwitchConnection
-from apps.neighbours import Neighbours
-from apps.session import Session, Uplink
+from controller.dataplane.session.neighbours import Neighbours
+from controller.dataplane.session.session import Session, Uplink
 from heald.internal.v1 import session_pb2 as pb
 
 COMPLAIN_S = 60.0

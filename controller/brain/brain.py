@@ -161,6 +161,8 @@ class Brain:
                     if process := self._processes.get(command.switch):
                         dpid = fabric.switch_by_name[command.switch].dpid
                         process.send(translate.read_back_request(command, dpid))
+                case cmd.Continue():
+                    asyncio.get_running_loop().call_soon(self._handle, ev.Continued())
                 case cmd.LinksMeasured():
                     self._tell()
                 case cmd.Log():

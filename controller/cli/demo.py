@@ -16,7 +16,8 @@ from rich.text import Text
 from controller.cli import render
 from controller.fabric.errors import TopologyErrors
 from controller.lab import demo as lab_demo
-from controller.lab.demo import Report, Trial
+from controller.lab import requirements
+from controller.lab.demo import Failover, Report, Trial
 from controller.lab.errors import LabError
 from heald.distribution import topologies_dir
 
@@ -27,6 +28,7 @@ _BAR_CELLS = 24
     epilog="""\b
 Examples:
   sudo heald demo
+  heald demo
   sudo heald demo --json | tail -n 1 | jq .mlu
 """
 )
@@ -35,7 +37,8 @@ def demo(as_json: bool) -> None:
     """Run the whole loop in a lab on this machine and report what it measured.
 
     An asymmetric leaf-spine fabric on Open vSwitch, two jobs as intents, the same traffic under
-    ECMP and under the plan, then a cut cable. Needs root; takes about two minutes.
+    ECMP and under the plan, then a cut cable; takes about two minutes. Without root or Open vSwitch
+    the switches are emulated, and no traffic runs: then only predictions are shown.
     """
     began = time.monotonic()
 
@@ -46,7 +49,12 @@ def demo(as_json: bool) -> None:
     topology = directory / "leaf-spine-asymmetric.yaml"
     intents = directory / "intents" / "two-jobs.yaml"
     try:
-        report = lab_demo.run(topology, intents, progress)
+        lacks = requirements.missing()
+        if lacks is None:
+            report = lab_demo.run(topology, intents, progress)
+        else:
+            progress(f"{lacks} The switches of this demo are emulated.")
+            report = lab_demo.run_emulated(topology, intents, progress)
     except (LabError, TopologyErrors) as error:
         raise _failure(f"heald: {error}") from None
     if as_json:
@@ -62,7 +70,7 @@ def _failure(text: str) -> SystemExit:
 
 def _as_json(report: Report) -> dict[str, Any]:
     return {
-        "mode": "openvswitch",
+        "mode": report.mode,
         "solver": report.planned.solver,
         "fabric": report.fabric.name,
         "switches": report.switches,
@@ -72,8 +80,8 @@ def _as_json(report: Report) -> dict[str, Any]:
         "mlu_ecmp": report.ecmp.mlu_predicted,
         "mlu_measured": report.planned.mlu_measured,
         "mlu_ecmp_measured": report.ecmp.mlu_measured,
-        "failover_ms": report.failover.silence_ms,
-        "lost_packets": report.failover.lost,
+        "failover_ms": report.failover.silence_ms if report.failover else None,
+        "lost_packets": report.failover.lost if report.failover else None,
         "seconds": round(report.seconds, 1),
     }
 
@@ -97,7 +105,8 @@ def _print(report: Report, intents: Path) -> None:
     _print_intents(out, report)
     out.rule("trees and weights from leaf1")
     _print_trees(out, report.planned)
-    out.rule("load of each link: predicted and measured, % of capacity")
+    measured = " and measured" if report.mode == lab_demo.OPEN_VSWITCH else ""
+    out.rule(f"load of each link: predicted{measured}, % of capacity")
     _print_links(out, report)
     _print_summary(out, report)
 
@@ -143,10 +152,12 @@ def _print_links(out: Console, report: Report) -> None:
     for before, after in zip(report.ecmp.links, report.planned.links, strict=True):
         row: list[str | Text] = [before.sender, render.bps(before.capacity_bps)]
         for load in (before, after):
-            share = load.measured_bps / load.capacity_bps
+            predicted = load.predicted_bps / load.capacity_bps
+            measured = load.measured_bps
+            share = predicted if measured is None else measured / load.capacity_bps
             row += [
-                render.percent(load.predicted_bps / load.capacity_bps),
-                render.percent(share),
+                render.percent(predicted),
+                _percent(None if measured is None else share),
                 _bar(share, "red" if id(load) in worst else "cyan"),
             ]
         made.add_row(*row)
@@ -161,11 +172,11 @@ def _bar(share: float, style: str) -> Text:
 def _print_summary(out: Console, report: Report) -> None:
     ecmp, plan, cut = report.ecmp, report.planned, report.failover
     made = render.table("WORST LINK", ">PREDICTED", ">MEASURED", "")
-    made.add_row("ECMP", render.percent(ecmp.mlu_predicted), render.percent(ecmp.mlu_measured), "")
+    made.add_row("ECMP", render.percent(ecmp.mlu_predicted), _percent(ecmp.mlu_measured), "")
     made.add_row(
         "plan",
         render.percent(plan.mlu_predicted),
-        render.percent(plan.mlu_measured),
+        _percent(plan.mlu_measured),
         f"{plan.solver}; no placement over these trees is below {render.percent(plan.bound)}",
     )
     out.print(made)
@@ -173,9 +184,7 @@ def _print_summary(out: Console, report: Report) -> None:
     out.print(
         Panel(
             f"Before a link is full, traffic can grow {_gain(report):.2f} times as far as under "
-            f"ECMP.\n"
-            f"Cutting {cut.link}: {cut.lost} of {cut.sent} packets lost, the longest "
-            f"silence {cut.silence_ms:.1f} ms.\n{_active(report)} intents are installed. "
+            f"ECMP.\n{_cut(cut)}{_active(report)} intents are installed. "
             f"Everything took {report.seconds:.0f} s.",
             title="in short",
         )
@@ -184,4 +193,20 @@ def _print_summary(out: Console, report: Report) -> None:
 
 def _gain(report: Report) -> float:
     """By how much more the traffic could grow before a link is full."""
-    return report.ecmp.mlu_measured / report.planned.mlu_measured
+    ecmp, plan = report.ecmp, report.planned
+    if ecmp.mlu_measured is None or plan.mlu_measured is None:
+        return ecmp.mlu_predicted / plan.mlu_predicted
+    return ecmp.mlu_measured / plan.mlu_measured
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else render.percent(share)
+
+
+def _cut(cut: Failover | None) -> str:
+    if cut is None:
+        return "The switches were emulated: no traffic ran, all loads are predictions.\n"
+    return (
+        f"Cutting {cut.link}: {cut.lost} of {cut.sent} packets lost, the longest silence "
+        f"{cut.silence_ms:.1f} ms.\n"
+    )

@@ -14,6 +14,7 @@ import click
 from controller.distribution import require_own_packages
 from controller.fabric.errors import TopologyErrors
 from controller.lab import rundir
+from controller.lab.emulated import EmulatedLab
 from controller.lab.errors import LabError
 from controller.lab.handle import Lab
 from controller.lab.session import LabController, server_of
@@ -25,6 +26,7 @@ Examples:
   sudo heald lab topologies/leaf-spine.yaml
   sudo heald lab fabric-400g.yaml --scale 1e-4
   sudo heald lab fabric.yaml --no-controller
+  heald lab --emulated topologies/leaf-spine.yaml
   sudo heald lab fabric.yaml -- --fabric-strategy=ecmp --verbose
   echo 'h1 ping -c3 h5' | sudo heald lab fabric.yaml
 
@@ -35,6 +37,11 @@ Nothing of it is left afterwards, and several labs can run at the same time.
 )
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.argument("ryu_options", nargs=-1, type=click.UNPROCESSED, metavar="[-- RYU OPTIONS]")
+@click.option(
+    "--emulated",
+    is_flag=True,
+    help="Emulated switches instead: no root, no Open vSwitch, no hosts, no prompt.",
+)
 @click.option("--no-controller", is_flag=True, help="Switches stay empty; start one yourself.")
 @click.option(
     "--scale",
@@ -52,6 +59,7 @@ Nothing of it is left afterwards, and several labs can run at the same time.
 def lab(
     file: Path,
     ryu_options: tuple[str, ...],
+    emulated: bool,
     no_controller: bool,
     scale: float,
     state_dir: Path | None,
@@ -61,7 +69,7 @@ def lab(
 
     Needs root. Opens Mininet's prompt when the controller has all switches; ends with it. With
     --json, standard output gets one line that says how to reach the lab, and the lab lasts until
-    standard input ends.
+    standard input ends; so does a lab of emulated switches.
     """
     require_own_packages()
     began = time.monotonic()
@@ -73,6 +81,21 @@ def lab(
         for removed in rundir.remove_dead():
             progress(f"removed the dead lab in {removed}")
         with ExitStack() as stack:
+            if emulated:
+                if no_controller or scale != 1.0:
+                    raise LabError("An emulated lab has a controller, and needs no --scale")
+                small = stack.enter_context(EmulatedLab(file))
+                options = [*small.controller_options, *ryu_options]
+                controller = LabController.start(small, options=options, state_dir=state_dir)
+                stack.callback(controller.stop)
+                controller.wait_ready(progress=progress)
+                progress("ready")
+                if as_json:
+                    click.echo(json.dumps(_emulated_description(small)))
+                else:
+                    click.echo(_emulated_welcome(small), err=True)
+                sys.stdin.read()
+                return
             running = stack.enter_context(
                 Lab.start(file, scale=scale, progress=progress, foreground=not as_json)
             )
@@ -87,6 +110,8 @@ def lab(
             else:
                 click.echo(_welcome(running, not no_controller), err=True)
                 running.process.prompt()
+    except KeyboardInterrupt:
+        pass
     except TopologyErrors as errors:
         raise _failure(str(errors)) from None
     except LabError as error:
@@ -96,6 +121,24 @@ def lab(
 def _failure(text: str) -> SystemExit:
     click.echo(text, err=True)
     return SystemExit(2)
+
+
+def _emulated_description(lab: EmulatedLab) -> dict[str, Any]:
+    return {
+        "run_dir": str(lab.run_dir),
+        "pid": lab.emulator.pid,
+        "server": server_of(lab),
+        "topology": str(lab.topology_file),
+        "listen": f"127.0.0.1:{lab.port}",
+    }
+
+
+def _emulated_welcome(lab: EmulatedLab) -> str:
+    return (
+        f"The lab is in {lab.run_dir}, and ends with Ctrl-D or Ctrl-C. From another terminal:\n"
+        f"  export HEALD_SERVER={server_of(lab)}   # for heald intent, status, ...\n"
+        f"  tail -f {lab.run_dir}/controller.log"
+    )
 
 
 def _description(running: Lab, controller: bool) -> dict[str, Any]:

@@ -16,6 +16,8 @@ COMMANDS = {
     "run": "Start the controller",
     "demo": "See it all at work in a lab on this machine",
     "lab": "A Mininet lab from a topology file, with a prompt",
+    "emulate": "Every switch of a topology, without Open vSwitch and without root",
+    "bench": "How large a fabric this machine's controller can carry",
     "topology": "Check topology files",
     "intent": "Apply, get, list, watch and delete intents",
     "status": "How the controller, its switches and its intents fare",

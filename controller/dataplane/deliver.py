@@ -13,9 +13,9 @@ from itertools import chain
 from controller.dataplane import ids, labels
 from controller.dataplane.forest import Forest
 from controller.dataplane.labels import LAST_GENERATION, Label
-from controller.dataplane.pipeline import ETH_IPV4, ETH_IPV6, SwitchBuilder, Table
+from controller.dataplane.pipeline import ETH_IPV4, ETH_IPV6, SwitchBuilder, Table, spelled
 from controller.dataplane.policy import Policy
-from controller.dataplane.repair import Detour, detours, protected
+from controller.dataplane.repair import Detour, Ways, protected
 from controller.fabric.model import Fabric, IpAddress, Nic
 from controller.openflow.model import (
     Action,
@@ -48,9 +48,8 @@ class Delivery:
                 for of_egress in self.forest.by_id.values()
                 if of_egress.members <= others or of_egress.members == set(attachments)
             )
-            here = self.fabric.switch_index[switch]
             self._detours[key] = (
-                detours(self.fabric.arcs_from[switch], list(trees), here, (), 0) if others else ()
+                Ways(self.fabric, list(trees)).detours(switch, ()) if others else ()
             )
         return self._detours[key]
 
@@ -76,12 +75,12 @@ class Delivery:
         self, builder: SwitchBuilder, nic: Nic, ports: list[int], backups: tuple[Detour, ...]
     ) -> None:
         primaries = [
-            Bucket(number, self._send(nic, port), watch_port=port)
+            spelled(Bucket(number, self._send(nic, port), watch_port=port))
             for number, port in enumerate(ports)
         ]
-        last: tuple[Action, ...] = primaries[0].actions
+        last: tuple[Action, ...] = primaries[0][0].actions
         if len(primaries) > 1:
-            last = (ToGroup(builder.intern(GroupType.FAST_FAILOVER, tuple(primaries))),)
+            last = (ToGroup(builder.intern(GroupType.FAST_FAILOVER, primaries)),)
         cookie = ids.cookie(ids.Kind.DELIVER, ports[0])
         for address in nic.addresses:
             if not backups:

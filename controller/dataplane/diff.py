@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from functools import partial
+from operator import itemgetter
+from typing import TypeAlias, TypeVar
 
 from controller.dataplane import ids
+from controller.dataplane.entries import Entries, children
 from controller.dataplane.pipeline import INGRESS_TABLES
 from controller.dataplane.tables import Phase, SwitchTables, Tables, Updates
 from controller.openflow import encode
-from controller.openflow.model import Flow, FlowKey, Group, Meter, OpaqueFlow, ToGroup
+from controller.openflow.model import Flow, FlowKey, Group, Meter, OpaqueFlow
+from controller.openflow.wire import HEADER_BYTES
+
+__all__ = ["Change", "Changes", "GroupId", "MeterId", "Verb", "changes", "children", "diff"]
+
+V = TypeVar("V", Group, Meter)
 
 
 class Verb(Enum):
@@ -37,44 +45,55 @@ class MeterId:
     id: int
 
 
-@dataclass(frozen=True, slots=True)
 class Change:
     """One message. Flows are added and deleted; groups and meters added, modified, and deleted by
     id."""
 
-    verb: Verb
-    entry: Flow | OpaqueFlow | Group | Meter | GroupId | MeterId
+    __slots__ = ("_entry", "message", "verb")
 
-    def encode(self) -> bytes:
-        entry = self.entry
-        if isinstance(entry, OpaqueFlow):
-            return encode.flow_delete(entry)
-        if isinstance(entry, Flow):
-            return (encode.flow_delete if self.verb is Verb.DELETE else encode.flow_add)(entry)
-        if isinstance(entry, Group):
-            return (encode.group_add if self.verb is Verb.ADD else encode.group_modify)(entry)
-        if isinstance(entry, Meter):
-            return (encode.meter_add if self.verb is Verb.ADD else encode.meter_modify)(entry)
-        if isinstance(entry, GroupId):
-            return encode.group_delete(entry.id)
-        return encode.meter_delete(entry.id)
+    def __init__(self, verb: Verb, message: bytes, entry: Callable[[], Entry]) -> None:
+        self.verb = verb
+        self.message = message
+        self._entry = entry
+
+    @property
+    def entry(self) -> Entry:
+        return self._entry()
 
 
+Entry: TypeAlias = Flow | OpaqueFlow | Group | Meter | GroupId | MeterId
 Changes: TypeAlias = Mapping[Phase, Mapping[str, tuple[Change, ...]]]
 
 
 def diff(installed: Tables, desired: Tables) -> Updates:
     """The messages that make every switch of ``installed`` hold exactly what ``desired`` says,
     which is nothing where it does not name the switch. See :func:`changes` for their order."""
-    return Updates(
+    return gathered(
         {
-            phase: {
-                switch: tuple(change.encode() for change in batch)
-                for switch, batch in batches.items()
-            }
-            for phase, batches in changes(installed, desired).items()
+            switch: switch_diff(has, desired.get(switch, _NOTHING))
+            for switch, has in installed.items()
         }
     )
+
+
+def switch_diff(has: SwitchTables, wants: SwitchTables) -> Mapping[Phase, tuple[bytes, ...]]:
+    """The messages of one switch; empty phases are absent."""
+    if has is wants:
+        return {}
+    return {
+        phase: tuple(change.message for change in batch)
+        for phase, batch in _switch(has, wants).items()
+        if batch
+    }
+
+
+def gathered(by_switch: Mapping[str, Mapping[Phase, tuple[bytes, ...]]]) -> Updates:
+    """The messages of all switches, from those of each."""
+    out: dict[Phase, dict[str, tuple[bytes, ...]]] = {}
+    for switch, phases in by_switch.items():
+        for phase, messages in phases.items():
+            out.setdefault(phase, {})[switch] = messages
+    return Updates({phase: out[phase] for phase in sorted(out)})
 
 
 def changes(installed: Tables, desired: Tables) -> Changes:
@@ -96,73 +115,62 @@ def changes(installed: Tables, desired: Tables) -> Changes:
 
 
 _NOTHING = SwitchTables()
+_COOKIE = slice(8, 16)
+_MODIFY = b"\0\1"
 
 
 def _switch(has: SwitchTables, wants: SwitchTables) -> dict[Phase, list[Change]]:
     out: dict[Phase, list[Change]] = {phase: [] for phase in Phase}
-    for meter in wants.meters.values():
-        if has.meters.get(meter.id) != meter:
-            taken = meter.id in has.meters or meter.id in has.spoiled_meters
-            out[Phase.TRANSIT_GROUPS].append(Change(Verb.MODIFY if taken else Verb.ADD, meter))
-    for group in _children_first(wants.groups):
-        if has.groups.get(group.id) != group:
-            taken = group.id in has.groups or group.id in has.spoiled_groups
-            transit = ids.is_transit_group(group.id)
+    for meter_id, message in wants.meters.messages.items():
+        if has.meters.messages.get(meter_id) != message:
+            taken = meter_id in has.meters or meter_id in has.spoiled_meters
+            out[Phase.TRANSIT_GROUPS].append(_put(wants.meters, meter_id, message, taken))
+    for group_id, message in wants.groups.messages.items():
+        if has.groups.messages.get(group_id) != message:
+            taken = group_id in has.groups or group_id in has.spoiled_groups
+            transit = ids.is_transit_group(group_id)
             phase = Phase.TRANSIT_GROUPS if transit else Phase.INGRESS_GROUPS
-            out[phase].append(Change(Verb.MODIFY if taken else Verb.ADD, group))
-    fresh = [flow for key, flow in wants.flows.items() if has.flows.get(key) != flow]
-    for flow in sorted(fresh, key=_precedence, reverse=True):
-        ingress = flow.table in INGRESS_TABLES
-        phase = Phase.INGRESS_FLOWS if ingress else Phase.TRANSIT_FLOWS
-        out[phase].append(Change(Verb.ADD, flow))
-    owned: dict[FlowKey, Flow | OpaqueFlow] = {**has.flows, **has.spoiled_flows}
-    gone = [flow for key, flow in owned.items() if key not in wants.flows]
-    out[Phase.REMOVE_FLOWS] += [Change(Verb.DELETE, f) for f in sorted(gone, key=_precedence)]
-    parents_first = [
-        *sorted(has.spoiled_groups),
-        *[g.id for g in reversed(_children_first(has.groups))],
-    ]
+            out[phase].append(_put(wants.groups, group_id, message, taken))
+    held, wanted = has.flows.messages, wants.flows.messages
+    for key, message in wanted.items():
+        if held.get(key) != message:
+            ingress = key.table in INGRESS_TABLES
+            phase = Phase.INGRESS_FLOWS if ingress else Phase.TRANSIT_FLOWS
+            out[phase].append(Change(Verb.ADD, message, partial(wants.flows.__getitem__, key)))
+    gone = [_delete_flow(has, key) for key in held if key not in wanted]
+    gone += [_delete_spoiled(flow) for key, flow in has.spoiled_flows.items() if key not in wanted]
+    out[Phase.REMOVE_FLOWS] = [change for _, change in sorted(gone, key=itemgetter(0))]
+    parents_first = [*sorted(has.spoiled_groups), *reversed([*has.groups.messages])]
     out[Phase.REMOVE_GROUPS] += [
-        Change(Verb.DELETE, GroupId(group_id))
+        Change(Verb.DELETE, encode.group_delete(group_id), partial(GroupId, group_id))
         for group_id in parents_first
         if group_id not in wants.groups
     ]
     out[Phase.REMOVE_GROUPS] += [
-        Change(Verb.DELETE, MeterId(meter_id))
+        Change(Verb.DELETE, encode.meter_delete(meter_id), partial(MeterId, meter_id))
         for meter_id in [*sorted(has.spoiled_meters), *has.meters]
         if meter_id not in wants.meters
     ]
     return out
 
 
-def _precedence(flow: Flow | OpaqueFlow) -> tuple[int, int]:
-    return flow.table, flow.priority
+def _put(entries: Entries[int, V], key: int, message: bytes, taken: bool) -> Change:
+    """Adds a group or meter, or modifies the one that has its id."""
+    entry = partial(entries.__getitem__, key)
+    if not taken:
+        return Change(Verb.ADD, message, entry)
+    # The two messages differ in their command alone, which is what comes after the header.
+    changed = message[:HEADER_BYTES] + _MODIFY + message[HEADER_BYTES + len(_MODIFY) :]
+    return Change(Verb.MODIFY, changed, entry)
 
 
-def children(group: Group) -> Iterator[int]:
-    """The groups that a group refers to."""
-    for bucket in group.buckets:
-        if bucket.watch_group is not None:
-            yield bucket.watch_group
-        for action in bucket.actions:
-            if isinstance(action, ToGroup):
-                yield action.group_id
+def _delete_flow(has: SwitchTables, key: FlowKey) -> tuple[tuple[int, int], Change]:
+    cookie = int.from_bytes(has.flows.messages[key][_COOKIE], "big")
+    named = OpaqueFlow(key.table, key.priority, key.match_key, cookie, b"")
+    entry = partial(has.flows.__getitem__, key)
+    return (key.table, key.priority), Change(Verb.DELETE, encode.flow_delete(named), entry)
 
 
-def _children_first(groups: Mapping[int, Group]) -> list[Group]:
-    """Groups after those they refer to, by id where that leaves a choice. Groups that refer to each
-    other in a circle, which only a foreign hand can have made, come in some order."""
-    done: dict[int, Group] = {}
-    seen: set[int] = set()
-
-    def visit(group_id: int) -> None:
-        if group_id in seen or group_id not in groups:
-            return
-        seen.add(group_id)
-        for child in sorted(set(children(groups[group_id]))):
-            visit(child)
-        done[group_id] = groups[group_id]
-
-    for group_id in sorted(groups):
-        visit(group_id)
-    return list(done.values())
+def _delete_spoiled(flow: OpaqueFlow) -> tuple[tuple[int, int], Change]:
+    delete = Change(Verb.DELETE, encode.flow_delete(flow), lambda: flow)
+    return (flow.table, flow.priority), delete

@@ -11,6 +11,7 @@ changes, so a new plan adds groups beside the ones in use.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
@@ -97,5 +98,15 @@ def is_transit_group(group_id: int) -> bool:
 
 def transit_group_id(kind: GroupType, buckets: tuple[Bucket, ...], attempt: int = 0) -> int:
     """A number from the content; ``attempt`` counts the ids found taken by other content."""
-    digest = blake2b(repr((int(kind), buckets)).encode(), digest_size=8).digest()
+    return transit_group_number(group_content(kind, [repr(b) for b in buckets]), attempt)
+
+
+def group_content(kind: GroupType, buckets: Sequence[str]) -> str:
+    """In words; ``buckets`` are each bucket's ``repr``."""
+    return f"({int(kind)}, ({', '.join(buckets)}{',' if len(buckets) == 1 else ''}))"
+
+
+def transit_group_number(content: str, attempt: int) -> int:
+    """See :func:`transit_group_id`."""
+    digest = blake2b(content.encode(), digest_size=8).digest()
     return GROUPS.start | _TRANSIT | (int.from_bytes(digest, "big") + attempt) % _TRANSIT_IDS

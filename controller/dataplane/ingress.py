@@ -15,9 +15,9 @@ from controller.dataplane.ids import IngressKind, ingress_group_id
 from controller.dataplane.labels import Label
 from controller.dataplane.pipeline import SwitchBuilder
 from controller.dataplane.policy import StalePlanError
-from controller.dataplane.repair import Detour, behind, in_order
+from controller.dataplane.repair import Detour, behind, to_group
 from controller.fabric.model import TrafficClass
-from controller.openflow.model import Bucket, Group, GroupType, Output, ToGroup
+from controller.openflow.model import Bucket, Group, GroupType, Output
 from controller.optimizer.plan import PlacementKey, Plan
 
 
@@ -64,9 +64,9 @@ def install(
         spread = ingress_group_id(egress, index, IngressKind.PLANNED)
         builder.group(_spread(spread, weights, ports, egress))
         group = ingress_group_id(egress, index, IngressKind.FAILOVER)
-        buckets = [Bucket(0, (ToGroup(child),), watch_group=child) for child in (spread, fallback)]
-        buckets += behind(builder, detours, None, 0)
-        builder.group(Group(group, GroupType.FAST_FAILOVER, in_order(buckets)))
+        buckets = [to_group(number, child) for number, child in enumerate((spread, fallback))]
+        buckets += behind(builder, detours, None, 0, len(buckets))
+        builder.group(Group(group, GroupType.FAST_FAILOVER, tuple(bucket for bucket, _ in buckets)))
         out[traffic_class.name] = group
     return out
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import lru_cache
+from typing import TypeAlias
 
 from controller.dataplane import ids
 from controller.dataplane.tables import SwitchTables
-from controller.openflow.encode import flow_key
+from controller.openflow.encode import match_key
 from controller.openflow.model import (
     ApplyActions,
     Bucket,
@@ -43,6 +45,14 @@ INGRESS_TABLES = frozenset({Table.GUARD, Table.CLASSIFY})
 """Tables that decide which labels are written; all others act on labels that were written."""
 
 
+Spelled: TypeAlias = tuple[Bucket, str]
+"""A bucket and its ``repr``: groups are named by their content, and most buckets are in many."""
+
+
+def spelled(bucket: Bucket) -> Spelled:
+    return bucket, repr(bucket)
+
+
 class SwitchBuilder:
     """Collects the entries of one switch."""
 
@@ -50,7 +60,7 @@ class SwitchBuilder:
         self._flows: dict[FlowKey, Flow] = {}
         self._groups: dict[int, Group] = {}
         self._meters: dict[int, Meter] = {}
-        self._interned: dict[tuple[GroupType, tuple[Bucket, ...]], int] = {}
+        self._interned: dict[str, int] = {}
 
     def flow(
         self,
@@ -61,10 +71,34 @@ class SwitchBuilder:
         cookie: int,
     ) -> None:
         """ValueError when the table already holds another flow of this priority and match."""
-        flow = Flow(int(table), priority, Match.of(match), instructions, cookie)
-        key = flow_key(flow)
-        if self._flows.setdefault(key, flow) != flow:
-            raise ValueError(f"two flows for one match: {self._flows[key]} and {flow}")
+        made = Match.of(match)
+        self._add(table, priority, made, match_key(made), instructions, cookie)
+
+    def label_flow(
+        self,
+        table: Table,
+        priority: int,
+        label: int | tuple[int, int],
+        instructions: tuple[Instruction, ...],
+        cookie: int,
+    ) -> None:
+        """A flow for packets of these labels and nothing else; see :meth:`flow`."""
+        match, key = _of_label(label)
+        self._add(table, priority, match, key, instructions, cookie)
+
+    def _add(
+        self,
+        table: Table,
+        priority: int,
+        match: Match,
+        encoded: bytes,
+        instructions: tuple[Instruction, ...],
+        cookie: int,
+    ) -> None:
+        flow = Flow(int(table), priority, match, instructions, cookie)
+        known = self._flows.setdefault(FlowKey(flow.table, priority, encoded), flow)
+        if known is not flow and known != flow:
+            raise ValueError(f"two flows for one match: {known} and {flow}")
 
     def group(self, group: Group) -> None:
         if self._groups.setdefault(group.id, group) != group:
@@ -73,20 +107,28 @@ class SwitchBuilder:
     def meter(self, meter: Meter) -> None:
         self._meters[meter.id] = meter
 
-    def intern(self, kind: GroupType, buckets: tuple[Bucket, ...]) -> int:
+    def intern(self, kind: GroupType, buckets: Sequence[Spelled]) -> int:
         """The id of the transit group of this content, added where it is new."""
-        found = self._interned.get((kind, buckets))
+        content = ids.group_content(kind, [text for _, text in buckets])
+        found = self._interned.get(content)
         if found is not None:
             return found
         attempt = 0
-        while (group_id := ids.transit_group_id(kind, buckets, attempt)) in self._groups:
+        while (group_id := ids.transit_group_number(content, attempt)) in self._groups:
             attempt += 1
-        self._groups[group_id] = Group(group_id, kind, buckets)
-        self._interned[kind, buckets] = group_id
+        self._groups[group_id] = Group(group_id, kind, tuple([bucket for bucket, _ in buckets]))
+        self._interned[content] = group_id
         return group_id
 
     def tables(self) -> SwitchTables:
         return SwitchTables(self._flows, self._groups, self._meters)
+
+
+@lru_cache(maxsize=1 << 16)
+def _of_label(label: int | tuple[int, int]) -> tuple[Match, bytes]:
+    """The same labels are at many switches."""
+    match = Match.of({Field.ETH_DST: label})
+    return match, match_key(match)
 
 
 def drop() -> tuple[Instruction, ...]:

@@ -10,16 +10,23 @@ any graph.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from controller.dataplane import labels
 from controller.dataplane.forest import Tree
 from controller.dataplane.labels import Label
-from controller.dataplane.pipeline import FORGET_IN_PORT, SwitchBuilder
-from controller.fabric.model import Arc
-from controller.openflow.model import Action, Bucket, GroupType, Output, ToGroup
+from controller.dataplane.pipeline import FORGET_IN_PORT, Spelled, SwitchBuilder, spelled
+from controller.fabric.model import Arc, Fabric
+from controller.openflow.model import Bucket, GroupType, Output, SetField, ToGroup
+
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 MAX_DETOURS = 4
 
@@ -33,93 +40,163 @@ class Detour:
     cost: tuple[bool, int]
 
 
-def detours(
-    arcs: Sequence[Arc], trees: Sequence[Tree], here: int, dead: Collection[int], avoid: int
-) -> tuple[Detour, ...]:
-    """At most four detours at the switch of index ``here``, best first, one for each neighbour
-    link.
-
-    ``arcs`` leave the switch; ``dead`` are the ports not to use; ``avoid`` the switches behind
-    them, as a set of bits by index. Among equals, neighbours and trees are taken in turn, beginning
-    behind the dead port, so that detours of different ports spread.
-    """
-    start = next((i + 1 for i, arc in enumerate(arcs) if arc.tail.port in dead), 0)
-    found = []
-    for turn, arc in enumerate([*arcs[start:], *arcs[:start]]):
-        if arc.tail.port in dead:
-            continue
-        best = min(
-            (
-                Detour(arc, tree, cost)
-                for tree, cost in _ways(arc, trees, turn + start, here, avoid)
-            ),
-            key=lambda detour: detour.cost,
-            default=None,
-        )
-        if best is not None:
-            found.append(best)
-    return tuple(sorted(found, key=lambda detour: detour.cost)[:MAX_DETOURS])
+_NONE = 1 << 40
+_AVOID = 1 << 20
 
 
-def _ways(
-    arc: Arc, trees: Sequence[Tree], turn: int, here: int, avoid: int
-) -> Iterator[tuple[Tree, tuple[bool, int]]]:
-    for i in range(len(trees)):
-        tree = trees[(turn + i) % len(trees)]
-        path = tree.path.get(arc.head.switch)
-        if path is not None and not path.switches >> here & 1:
-            yield tree, (bool(path.switches & avoid), path.hops)
+class Ways:
+    """Where switches can hand packets of some trees to."""
+
+    def __init__(self, fabric: Fabric, trees: Sequence[Tree]) -> None:
+        self._fabric = fabric
+        self._trees = trees
+        index = fabric.switch_index
+        shape = len(trees), len(index)
+        hops = np.full(shape, -1, np.int64)
+        following = np.tile(np.arange(shape[1]), (shape[0], 1))
+        for row, tree in enumerate(trees):
+            for name, path in tree.path.items():
+                hops[row, index[name]] = path.hops
+            for name, arc in tree.next_arc.items():
+                following[row, index[name]] = index[arc.head.switch]
+        # through[tree, a, b]: the tree leads from a by b, if it leads anywhere.
+        self._through = np.zeros((*shape, shape[1]), np.bool_)
+        row_of, start = np.indices(shape)
+        at = start
+        for _ in range(int(hops.max(initial=0)) + 1):
+            self._through[row_of, start, at] = True
+            at = np.take_along_axis(following, at, 1)
+        self._hops = hops
+        self._costs: dict[str, tuple[Ints, Ints]] = {}
+
+    def detours(self, switch: str, dead: Collection[int]) -> tuple[Detour, ...]:
+        """At most four detours from ``switch``, best first, one for each neighbour link.
+
+        ``dead`` are the ports not to use; the switches behind them are avoided if it can be helped.
+        Among equals, neighbours and trees are taken in turn, beginning behind the dead port, so
+        that detours of different ports spread.
+        """
+        arcs = self._fabric.arcs_from[switch]
+        trees = len(self._trees)
+        if not trees or not arcs:
+            return ()
+        heads, cost = self._from(switch)
+        gone = [place for place, arc in enumerate(arcs) if arc.tail.port in dead]
+        if gone:
+            avoided = self._through[:, heads[:, None], heads[gone]].any(2)
+            cost = cost + avoided * _AVOID
+        turn, first = _turns(len(arcs), trees, gone[0] + 1 if gone else 0)
+        cost = cost * trees + first
+        best = cost.argmin(0)
+        of_arc = cost[best, np.arange(len(arcs))] // trees
+        of_arc[gone] = _NONE
+        found = []
+        for place in np.lexsort((turn, of_arc))[:MAX_DETOURS].tolist():
+            least = int(of_arc[place])
+            if least >= _NONE:
+                break
+            avoids, hops = divmod(least, _AVOID)
+            found.append(Detour(arcs[place], self._trees[best[place]], (bool(avoids), hops)))
+        return tuple(found)
+
+    def _from(self, switch: str) -> tuple[Ints, Ints]:
+        """The switches behind each of its arcs, and the hops from there by each tree, ``[tree,
+        arc]``; very many where the tree does not lead on or comes back."""
+        if switch not in self._costs:
+            index = self._fabric.switch_index
+            arcs = self._fabric.arcs_from[switch]
+            heads = np.array([index[arc.head.switch] for arc in arcs], np.int64)
+            hops = self._hops[:, heads]
+            back = self._through[:, heads, index[switch]]
+            self._costs[switch] = heads, np.where((hops < 0) | back, _NONE, hops)
+        return self._costs[switch]
+
+
+@lru_cache(maxsize=1 << 12)
+def _turns(arcs: int, trees: int, start: int) -> tuple[Ints, Ints]:
+    """Of each arc when it has its turn, ``[arc]``, and of each tree when it has its turn there,
+    ``[tree, arc]``."""
+    place = np.arange(arcs)
+    turn = (place - start) % arcs
+    return turn, (np.arange(trees)[:, None] - (turn + start)) % trees
+
+
+def _cost(detour: Detour) -> tuple[bool, int]:
+    return detour.cost
 
 
 def behind(
-    builder: SwitchBuilder, backups: Sequence[Detour], egress: int | None, generation: int
-) -> list[Bucket]:
-    """FAST_FAILOVER buckets of the detours, in order; those of equal cost share the packets.
+    builder: SwitchBuilder,
+    backups: Sequence[Detour],
+    egress: int | None,
+    generation: int,
+    first: int = 0,
+) -> list[Spelled]:
+    """FAST_FAILOVER buckets of the detours, in order, numbered from ``first``; those of equal cost
+    share the packets.
 
     The packets have ``generation``, below the last, and a label of ``egress``; None where they have
     none yet.
     """
     out = []
-    for _, equal in groupby(backups, key=lambda detour: detour.cost):
-        tier = tuple(
-            Bucket(
-                number,
-                _actions(detour, egress, generation + 1),
-                weight=1,
-                watch_port=detour.arc.tail.port,
-            )
-            for number, detour in enumerate(equal)
-        )
+    for number, (_, equal) in enumerate(groupby(backups, key=_cost), first):
+        tier = tuple(equal)
         if len(tier) == 1:
-            out.append(Bucket(0, tier[0].actions, watch_port=tier[0].watch_port))
+            out.append(_handed_over(number, 0, tier[0], egress, generation + 1))
         else:
-            shared = builder.intern(GroupType.SELECT, tier)
-            out.append(Bucket(0, (ToGroup(shared),), watch_group=shared))
+            shared = builder.intern(
+                GroupType.SELECT,
+                [
+                    _handed_over(place, 1, detour, egress, generation + 1)
+                    for place, detour in enumerate(tier)
+                ],
+            )
+            out.append(to_group(number, shared))
     return out
-
-
-def in_order(buckets: Sequence[Bucket]) -> tuple[Bucket, ...]:
-    """Numbered, as bucket ids are unique within a group."""
-    return tuple(replace(bucket, id=number) for number, bucket in enumerate(buckets))
 
 
 def protected(
     builder: SwitchBuilder,
-    primaries: Sequence[Bucket],
+    primaries: Sequence[Spelled],
     backups: Sequence[Detour],
     egress: int | None,
     generation: int,
 ) -> int:
-    """The FAST_FAILOVER group of ``primaries`` and then the detours, see :func:`behind`."""
-    buckets = [*primaries, *behind(builder, backups, egress, generation)]
-    return builder.intern(GroupType.FAST_FAILOVER, in_order(buckets))
+    """The FAST_FAILOVER group of ``primaries``, numbered from 0, and then the detours, see
+    :func:`behind`."""
+    after = behind(builder, backups, egress, generation, len(primaries))
+    return builder.intern(GroupType.FAST_FAILOVER, [*primaries, *after])
 
 
-def _actions(detour: Detour, egress: int | None, generation: int) -> tuple[Action, ...]:
+def _handed_over(
+    number: int, weight: int, detour: Detour, egress: int | None, generation: int
+) -> Spelled:
     tree = detour.tree
-    relabel = (
-        labels.move(generation, tree.id)
-        if tree.egress == egress
-        else labels.write(Label(generation, tree.id, tree.egress))
-    )
-    return relabel, FORGET_IN_PORT, Output(detour.arc.tail.port)
+    port = detour.arc.tail.port
+    if tree.egress == egress:
+        return _moved(number, weight, port, generation, tree.id)
+    return _written(number, weight, port, Label(generation, tree.id, tree.egress))
+
+
+# The same few buckets are in very many groups, of all switches.
+
+
+@lru_cache(maxsize=1 << 16)
+def _moved(number: int, weight: int, port: int, generation: int, tree: int) -> Spelled:
+    return _sent(number, weight, port, labels.move(generation, tree))
+
+
+@lru_cache(maxsize=1 << 16)
+def _written(number: int, weight: int, port: int, label: Label) -> Spelled:
+    return _sent(number, weight, port, labels.write(label))
+
+
+def _sent(number: int, weight: int, port: int, relabel: SetField) -> Spelled:
+    actions = relabel, FORGET_IN_PORT, Output(port)
+    return spelled(Bucket(number, actions, weight=weight, watch_port=port))
+
+
+@lru_cache(maxsize=1 << 16)
+def to_group(number: int, group_id: int) -> Spelled:
+    """A bucket that is as alive as the group it leads to."""
+    return spelled(Bucket(number, (ToGroup(group_id),), watch_group=group_id))

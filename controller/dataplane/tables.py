@@ -3,27 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
+from controller.dataplane import entries
+from controller.dataplane.entries import Entries
 from controller.openflow.model import Flow, FlowKey, Group, Meter, OpaqueFlow
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchTables:
-    """All that one switch holds and that Heald owns.
+    """All that one switch holds and that Heald owns; immutable, and cheap to give to another
+    process (see ``entries``).
 
     ``spoiled_*`` are entries under Heald's ids that are not as Heald writes them, so a foreign hand
     was at them; desired tables have none. They are replaced or removed.
     """
 
-    flows: Mapping[FlowKey, Flow] = field(default_factory=dict)
-    groups: Mapping[int, Group] = field(default_factory=dict)
-    meters: Mapping[int, Meter] = field(default_factory=dict)
-    spoiled_flows: Mapping[FlowKey, OpaqueFlow] = field(default_factory=dict)
-    spoiled_groups: frozenset[int] = frozenset()
-    spoiled_meters: frozenset[int] = frozenset()
+    __slots__ = (
+        "flows",
+        "groups",
+        "meters",
+        "spoiled_flows",
+        "spoiled_groups",
+        "spoiled_meters",
+    )
+
+    def __init__(
+        self,
+        flows: Mapping[FlowKey, Flow] | None = None,
+        groups: Mapping[int, Group] | None = None,
+        meters: Mapping[int, Meter] | None = None,
+        spoiled_flows: Mapping[FlowKey, OpaqueFlow] | None = None,
+        spoiled_groups: frozenset[int] = frozenset(),
+        spoiled_meters: frozenset[int] = frozenset(),
+    ) -> None:
+        self.flows: Entries[FlowKey, Flow] = entries.flows(flows)
+        self.groups: Entries[int, Group] = entries.groups(groups)
+        self.meters: Entries[int, Meter] = entries.meters(meters)
+        self.spoiled_flows: Mapping[FlowKey, OpaqueFlow] = spoiled_flows or {}
+        self.spoiled_groups = spoiled_groups
+        self.spoiled_meters = spoiled_meters
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SwitchTables):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        named = (f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"SwitchTables({', '.join(named)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        packed = self.flows.packed, self.groups.packed, self.meters.packed
+        spoiled = self.spoiled_flows, self.spoiled_groups, self.spoiled_meters
+        return _unpacked, (packed, spoiled)
+
+
+def _unpacked(
+    packed: tuple[bytes, bytes, bytes],
+    spoiled: tuple[Mapping[FlowKey, OpaqueFlow], frozenset[int], frozenset[int]],
+) -> SwitchTables:
+    tables = SwitchTables(None, None, None, *spoiled)
+    tables.flows = entries.flows(None, packed[0])
+    tables.groups = entries.groups(None, packed[1])
+    tables.meters = entries.meters(None, packed[2])
+    return tables
 
 
 Tables: TypeAlias = Mapping[str, SwitchTables]

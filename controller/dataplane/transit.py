@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from controller.dataplane import ids, labels
 from controller.dataplane.forest import Forest, Tree
 from controller.dataplane.labels import LAST_GENERATION, Label
-from controller.dataplane.pipeline import SwitchBuilder, Table, output
-from controller.dataplane.repair import Detour, detours, protected
+from controller.dataplane.pipeline import Spelled, SwitchBuilder, Table, output, spelled
+from controller.dataplane.repair import Detour, Ways, protected
 from controller.fabric.model import Fabric
 from controller.openflow.model import (
     ApplyActions,
     Bucket,
-    Field,
     GotoTable,
     Output,
     ToGroup,
@@ -42,6 +42,7 @@ class Transit:
     forest: Forest
     generations: dict[str, dict[tuple[int, int], set[int]]] = field(default_factory=dict)
     _trees: dict[tuple[int, int], Tree] = field(default_factory=dict)
+    _ways: tuple[int, Ways] | None = None
     _detours: dict[tuple[str, int, frozenset[int]], tuple[Detour, ...]] = field(
         default_factory=dict
     )
@@ -54,20 +55,23 @@ class Transit:
         for of_egress in forest.by_id.values():
             for tree in of_egress.trees:
                 transit._trees[tree.egress, tree.id] = tree
-        transit._explore([*transit._ingress(), *handed_over])
+        seeds: dict[int, list[tuple[str, Label]]] = {}
+        for switch, label in handed_over:
+            seeds.setdefault(label.egress, []).append((switch, label))
+        for egress in forest.by_id:
+            transit._explore([*transit._ingress(egress), *seeds.get(egress, ())])
         return transit
 
-    def _ingress(self) -> Iterator[tuple[str, Label]]:
-        sources = [name for name, nics in self.fabric.nics_on.items() if nics]
-        for of_egress in self.forest.by_id.values():
-            egress = of_egress.egress.id
-            for source in sources:
-                for tree in of_egress.trees:
-                    arc = tree.next_arc.get(source)
-                    if arc is not None:
-                        yield arc.head.switch, Label(0, tree.id, egress)
-                for detour in self.ingress_detours(source, egress):
-                    yield detour.arc.head.switch, Label(1, detour.tree.id, egress)
+    def _ingress(self, egress: int) -> Iterator[tuple[str, Label]]:
+        for source, nics in self.fabric.nics_on.items():
+            if not nics:
+                continue
+            for tree in self.forest.by_id[egress].trees:
+                arc = tree.next_arc.get(source)
+                if arc is not None:
+                    yield arc.head.switch, Label(0, tree.id, egress)
+            for detour in self.ingress_detours(source, egress):
+                yield detour.arc.head.switch, Label(1, detour.tree.id, egress)
 
     def _explore(self, seeds: Iterable[tuple[str, Label]]) -> None:
         pending = deque(seeds)
@@ -101,25 +105,19 @@ class Transit:
         """Where ``switch`` sends packets of the egress whose next ports are dead."""
         key = switch, egress, dead
         if key not in self._detours:
-            index = self.fabric.switch_index
-            arcs = self.fabric.arcs_from[switch]
-            behind = {index[arc.head.switch] for arc in arcs if arc.tail.port in dead}
-            self._detours[key] = detours(
-                arcs,
-                self.forest.by_id[egress].trees,
-                index[switch],
-                dead,
-                sum(1 << switch_index for switch_index in behind),
-            )
+            if self._ways is None or self._ways[0] != egress:
+                # Of one egress at a time: they are large, and asked for one egress after the other.
+                self._ways = egress, Ways(self.fabric, self.forest.by_id[egress].trees)
+            self._detours[key] = self._ways[1].detours(switch, dead)
         return self._detours[key]
 
     def install(self, switch: str, builder: SwitchBuilder) -> None:
         for egress, of_egress in self.forest.by_id.items():
             if switch in of_egress.members:
-                builder.flow(
+                builder.label_flow(
                     Table.TRANSIT,
                     _OWN_EGRESS,
-                    {Field.ETH_DST: labels.of_egress(egress)},
+                    labels.of_egress(egress),
                     (GotoTable(Table.DELIVER),),
                     _cookie(egress, 0),
                 )
@@ -127,10 +125,10 @@ class Transit:
             port = self._trees[egress, tree].next_arc[switch].tail.port
             backups = self.detours(switch, egress, frozenset({port}))
             if not backups:
-                builder.flow(
+                builder.label_flow(
                     Table.TRANSIT,
                     _ANY_GENERATION,
-                    {Field.ETH_DST: labels.of_tree(egress, tree)},
+                    labels.of_tree(egress, tree),
                     output(port),
                     _cookie(egress, tree),
                 )
@@ -138,16 +136,20 @@ class Transit:
             for generation in sorted(generations):
                 instructions = output(port)
                 if generation < LAST_GENERATION:
-                    primary = Bucket(0, (Output(port),), watch_port=port)
-                    group = protected(builder, [primary], backups, egress, generation)
+                    group = protected(builder, [_primary(port)], backups, egress, generation)
                     instructions = (ApplyActions((ToGroup(group),)),)
-                builder.flow(
+                builder.label_flow(
                     Table.TRANSIT,
                     _EXACT,
-                    {Field.ETH_DST: Label(generation, tree, egress).pack()},
+                    Label(generation, tree, egress).pack(),
                     instructions,
                     _cookie(egress, tree),
                 )
+
+
+@lru_cache(maxsize=1 << 12)
+def _primary(port: int) -> Spelled:
+    return spelled(Bucket(0, (Output(port),), watch_port=port))
 
 
 def _cookie(egress: int, tree: int) -> int:

@@ -82,6 +82,11 @@ class SetStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Continue:
+    """There is more to work out; answer ``Continued``, after whatever else waits."""
+
+
+@dataclass(frozen=True, slots=True)
 class LinksMeasured:
     """New link state is to be had from the engine."""
 
@@ -95,5 +100,5 @@ class Log:
 
 
 Command: TypeAlias = (
-    RequestPlan | StorePlan | SendBatch | ReadSwitch | SetStatus | LinksMeasured | Log
+    RequestPlan | StorePlan | SendBatch | ReadSwitch | Continue | SetStatus | LinksMeasured | Log
 )

@@ -29,7 +29,7 @@ from controller.engine.reconciler import Reconciler
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
-from controller.intents.demands import Demands
+from controller.intents.demands import DemandKey, Demands
 from controller.intents.expand import connectivity
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
@@ -92,6 +92,8 @@ class Engine:
         self._statuses = StatusBook(statuses)
         self._adopting = False
         self._measurements = Measurements(fabric)
+        # Weights of a plan, demands, and those of the demands that the plan has no path for.
+        self._without_path: tuple[object, Demands, tuple[DemandKey, ...]] | None = None
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._want(intents)
         self._statuses.leave(withdrawing, self._serial)
@@ -116,6 +118,8 @@ class Engine:
         match event:
             case ev.Tick():
                 return self._tick(now)
+            case ev.Continued():
+                self.reconciler.continued()
             case ev.IntentsChanged():
                 self._want(event.intents)
                 self._planner.want(Reason.CHANGE)
@@ -325,7 +329,7 @@ class Engine:
     def _progress(self, now: float) -> Progress:
         pairs: dict[str, list[str]] = {}
         if self.plan is not None and self._planned_serial == self._serial:
-            for key in unroutable(self.plan, self.demands):
+            for key in self._unroutable(self.plan):
                 for intent in self._intents_between(key.ingress, key.egress):
                     pairs.setdefault(intent, []).append(f"{key.ingress} to {', '.join(key.egress)}")
         return Progress(
@@ -340,6 +344,13 @@ class Engine:
             adopting=self._adopting,
             error=self._planner.last_error,
         )
+
+    def _unroutable(self, plan: Plan) -> tuple[DemandKey, ...]:
+        known = self._without_path
+        if known is None or known[0] is not plan.weights or known[1] is not self.demands:
+            known = plan.weights, self.demands, unroutable(plan, self.demands)
+            self._without_path = known
+        return known[2]
 
     def _intents_between(self, ingress: str, egress: tuple[str, ...]) -> Iterable[str]:
         for name, intent in self._intents.items():

@@ -137,6 +137,11 @@ class PlanStored:
 
 
 @dataclass(frozen=True, slots=True)
+class Continued:
+    """Answer to ``Continue``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time passes; sent a few times a second."""
 
@@ -154,5 +159,6 @@ Event: TypeAlias = (
     | PlanMade
     | PlanFailed
     | PlanStored
+    | Continued
     | Tick
 )

@@ -26,10 +26,15 @@ class LinkBook:
         self._dead: set[PortRef] = set()
         self._live_since: dict[PortRef, float] = {}
         self._ports = {end for link in fabric.links for end in (link.a, link.b)}
+        self._arcs: dict[PortRef, list[int]] = {end: [] for end in self._ports}
+        self._up: Bools = np.ones(len(fabric.arcs), dtype=np.bool_)
+        for arc in fabric.arcs:
+            for end in (arc.tail, arc.head):
+                self._arcs[end].append(arc.index)
 
     def switch_ports(self, switch: str, ports: Mapping[int, bool], now: float) -> tuple[int, ...]:
         """Take in all ports of a switch that has just connected; returns the declared it lacks."""
-        declared = sorted(p.port for p in self._ports if p.switch == switch)
+        declared = [arc.tail.port for arc in self._fabric.arcs_from[switch]]
         for port in declared:
             self.set_port(switch, port, ports.get(port, False), now)
         access = {p.port for p, _ in self._fabric.nics_on[switch]}
@@ -47,6 +52,7 @@ class LinkBook:
             return news
         news = ref not in self._dead or ref in self._live_since
         self._dead.add(ref)
+        self._update(ref)
         self._live_since.pop(ref, None)
         return news
 
@@ -56,10 +62,15 @@ class LinkBook:
             if now - since >= RECOVERY_HOLD_S:
                 del self._live_since[ref]
                 self._dead.discard(ref)
+                self._update(ref)
 
     def up(self) -> Bools:
         """One value for each arc of the fabric."""
-        return np.array(
-            [a.tail not in self._dead and a.head not in self._dead for a in self._fabric.arcs],
-            dtype=np.bool_,
-        )
+        return self._up
+
+    def _update(self, ref: PortRef) -> None:
+        up = self._up.copy()  # the old one may be part of a snapshot
+        for index in self._arcs[ref]:
+            arc = self._fabric.arcs[index]
+            up[index] = arc.tail not in self._dead and arc.head not in self._dead
+        self._up = up

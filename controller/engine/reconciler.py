@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
-from controller.dataplane.diff import diff
-from controller.dataplane.tables import SwitchTables, Tables
+from controller.dataplane.diff import gathered, switch_diff
+from controller.dataplane.tables import Phase, SwitchTables, Tables
 from controller.engine import events as ev
-from controller.engine.commands import Command, Log, ReadSwitch, SendBatch
+from controller.engine.commands import Command, Continue, Log, ReadSwitch, SendBatch
 from controller.engine.rollout import Rollout
 from controller.engine.switches import SwitchRecord, SwitchState
 
@@ -19,6 +20,12 @@ AUDIT_S = 20.0
 """How old what is known of a switch may become before it is read again."""
 PHASE_TIMEOUT_S = 15.0
 """A switch that answers echoes but not a batch for this long has failed it."""
+ENTRIES_AT_A_TIME = 1000
+"""Compared in one go; some 5 ms. A switch with more is compared whole."""
+
+Differences: TypeAlias = dict[
+    str, tuple[SwitchTables, SwitchTables, Mapping[Phase, tuple[bytes, ...]]]
+]
 
 
 class Reconciler:
@@ -34,13 +41,16 @@ class Reconciler:
         self._tables: Tables | None = None
         self._plan_id = 0
         self._rollout: Rollout | None = None
+        # What each switch holds, what it should, and the difference, while a rollout is prepared.
+        self._differences: Differences = {}
+        self._continues = False
         self._sent_s = 0.0
         self._next_batch = 1
         self._new = new
 
     @property
     def installing(self) -> bool:
-        return self._rollout is not None
+        return self._rollout is not None or bool(self._differences)
 
     def current(self, switch: str, session: int) -> bool:
         """Whether an event is of the session that the switch has now."""
@@ -58,6 +68,9 @@ class Reconciler:
             name: old[name] if old.get(name) == wanted else wanted
             for name, wanted in tables.items()
         }
+
+    def continued(self) -> None:
+        self._continues = False
 
     def committed(self) -> bool:
         """Every reachable switch, and at least one, holds what the newest plan wants."""
@@ -153,7 +166,7 @@ class Reconciler:
         """Carry on with the rollout, or start one where installed and desired differ."""
         while True:
             if self._rollout is None and not self._begin():
-                return []
+                return self._continue()
             assert self._rollout is not None
             batches = self._rollout.advance()
             self._next_batch = self._rollout.next_batch
@@ -179,20 +192,46 @@ class Reconciler:
             self._rollout = None
 
     def _begin(self) -> bool:
-        """Start a rollout over all known switches if any of them needs one."""
+        """Start a rollout over all known switches if any of them needs one, and once all of them
+        have been compared."""
         known = {
             r.name: r.installed
             for r in self.records.values()
             if r.installed is not None and r.state is not SwitchState.HELD
         }
         if self._tables is None or all(self._settled(self.records[name]) for name in known):
+            self._differences.clear()
             return False
         desired = {name: self._want(name) for name in known}
-        self._rollout = Rollout(self._plan_id, diff(known, desired), desired, self._next_batch)
+        if not self._compare(known, desired):
+            return False
+        updates = gathered({name: self._differences[name][2] for name in known})
+        self._differences.clear()
+        self._rollout = Rollout(self._plan_id, updates, desired, self._next_batch)
         for name in known:
             if not self._settled(self.records[name]):
                 self.records[name].state = SwitchState.INSTALLING
         return True
+
+    def _compare(self, known: Tables, desired: Tables) -> bool:
+        """Work out some of the differences that are not known yet; returns whether all are."""
+        budget = ENTRIES_AT_A_TIME
+        for name, has in known.items():
+            wants = desired[name]
+            found = self._differences.get(name)
+            if found is not None and found[0] is has and found[1] is wants:
+                continue
+            if budget <= 0:
+                return False
+            self._differences[name] = has, wants, switch_diff(has, wants)
+            budget -= len(has.flows) + len(has.groups) + len(wants.flows) + len(wants.groups)
+        return True
+
+    def _continue(self) -> list[Command]:
+        if self._continues or not self._differences:
+            return []
+        self._continues = True
+        return [Continue()]
 
     def _want(self, switch: str) -> SwitchTables:
         assert self._tables is not None

@@ -16,7 +16,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import heald
 from controller.fabric.model import Fabric, PortRef
+from controller.lab.emulated import EmulatedLab
 from controller.lab.errors import LabError
 from controller.lab.handle import Lab
 from controller.lab.session import LabController
@@ -24,6 +26,8 @@ from controller.lab.traffic import PathWatch, UdpFlow
 from heald.v1 import fabric_pb2, intents_pb2
 
 Progress = Callable[[str], None]
+
+OPEN_VSWITCH, EMULATED = "openvswitch", "emulated"
 
 FLOW_BPS = 10e6
 SOURCE_PORTS = 256
@@ -42,24 +46,25 @@ AFTER_CUT_PACKETS = 3000
 
 @dataclass(frozen=True, slots=True)
 class LinkLoad:
-    """One direction of a link."""
+    """One direction of a link. ``measured_bps`` is None where no traffic ran."""
 
     link: str
     sender: str
     capacity_bps: float
     predicted_bps: float
-    measured_bps: float
+    measured_bps: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The traffic under one strategy. Utilisations are of the worst link."""
+    """The traffic under one strategy. Utilisations are of the worst link; what was not measured
+    is None."""
 
     strategy: str
     solver: str
     mlu_predicted: float
     bound: float
-    mlu_measured: float
+    mlu_measured: float | None
     links: tuple[LinkLoad, ...]
     plan: fabric_pb2.Plan
     offered_bps: float
@@ -80,12 +85,15 @@ class Failover:
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """``mode`` says what the switches were; ``failover`` is None where no packets could be sent."""
+
+    mode: str
     fabric: Fabric
     switches: int
     intents: tuple[intents_pb2.Intent, ...]
     ecmp: Trial
     planned: Trial
-    failover: Failover
+    failover: Failover | None
     seconds: float
 
 
@@ -110,7 +118,60 @@ def run(topology: Path, intents: Path, progress: Progress) -> Report:
                 status = client.status()
         connected = sum(switch.connected for switch in status.switches)
         progress("stopping")
-    return Report(lab.fabric, connected, found, ecmp, planned, failover, time.monotonic() - began)
+    return Report(
+        OPEN_VSWITCH,
+        lab.fabric,
+        connected,
+        found,
+        ecmp,
+        planned,
+        failover,
+        time.monotonic() - began,
+    )
+
+
+def run_emulated(topology: Path, intents: Path, progress: Progress) -> Report:
+    """The same on emulated switches, between which no traffic runs: the plans are for the demands
+    that the controller assumes before it has measured any. Raises LabError."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        lab = stack.enter_context(EmulatedLab(topology))
+        trials = []
+        for name, options in (("ECMP", ["--fabric-strategy=ecmp"]), ("the plan", [])):
+            options = [*lab.controller_options, "--fabric-nometrics", *options]
+            with LabController.start(lab, options=options) as controller:
+                controller.wait_ready(progress=lambda text: progress(f"controller: {text}"))
+                _apply(controller, intents)
+                progress(f"installed under {name}")
+                with controller.client() as client:
+                    trials.append(_predicted(client))
+                    found = tuple(client.list())
+                    status = client.status()
+            progress("controller stopped; the switches keep forwarding")
+        connected = sum(switch.connected for switch in status.switches)
+    ecmp, planned = trials
+    seconds = time.monotonic() - began
+    return Report(EMULATED, lab.fabric, connected, found, ecmp, planned, None, seconds)
+
+
+def _predicted(client: heald.Client) -> Trial:
+    plan = client.plan()
+    report = next(iter(client.watch_links()))
+    links = tuple(
+        LinkLoad(load.link, load.from_port, load.capacity_bps, load.planned_bps, None)
+        for load in report.links
+    )
+    certificate = plan.certificate
+    return Trial(
+        certificate.strategy,
+        certificate.solver,
+        certificate.mlu,
+        certificate.bound,
+        None,
+        links,
+        plan,
+        0.0,
+    )
 
 
 class _Traffic:
@@ -181,7 +242,7 @@ def _trial(
         plan.certificate.solver,
         plan.certificate.mlu,
         plan.certificate.bound,
-        max(load.measured_bps / load.capacity_bps for load in links),
+        max(measured[load.sender] / load.capacity_bps for load in links),
         links,
         plan,
         offered_bps,
@@ -266,5 +327,10 @@ def _until_received(lab: Lab, host: str, packets: int) -> None:
 
 
 def worst(links: Iterable[LinkLoad]) -> LinkLoad:
-    """The direction of a link with the highest measured utilisation."""
-    return max(links, key=lambda load: load.measured_bps / load.capacity_bps)
+    """The direction of a link with the highest measured utilisation, or else predicted one."""
+
+    def utilisation(load: LinkLoad) -> float:
+        bps = load.predicted_bps if load.measured_bps is None else load.measured_bps
+        return bps / load.capacity_bps
+
+    return max(links, key=utilisation)

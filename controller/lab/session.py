@@ -9,16 +9,33 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any, Protocol
 
 import heald
+from controller.fabric.model import Fabric
 from controller.lab.errors import LabError
-from controller.lab.handle import Lab
 
 _READY_S = 60.0
 _STOP_S = 10.0
 _LOG_TAIL = 3000
 _SETTLED = "in-sync"
+
+
+class Lab(Protocol):
+    """What a controller needs of a lab, whatever its switches are."""
+
+    @property
+    def fabric(self) -> Fabric: ...
+
+    @property
+    def run_dir(self) -> Path: ...
+
+    @property
+    def topology_file(self) -> Path | None: ...
+
+    def popen_in_namespace(
+        self, argv: Sequence[str], *, stdout: IO[bytes], stderr: IO[bytes]
+    ) -> subprocess.Popen[bytes]: ...
 
 
 class LabController:

@@ -1,4 +1,4 @@
-"""OpenFlow 1.5 as values: matches, actions, instructions, table entries.
+"""OpenFlow as values, whatever the version: matches, actions, instructions, table entries.
 
 All are immutable, hashable and canonical, so that what was sent and what a switch reads back
 compare with ``==``. Integers are in host order; a match or set-field value is an unsigned integer
@@ -16,14 +16,26 @@ from typing import TypeAlias
 class Port(IntEnum):
     """Reserved port numbers."""
 
+    MAX = 0xFFFFFF00
+    UNSET = 0xFFFFFFF7
     IN_PORT = 0xFFFFFFF8
+    TABLE = 0xFFFFFFF9
+    NORMAL = 0xFFFFFFFA
+    FLOOD = 0xFFFFFFFB
+    ALL = 0xFFFFFFFC
     CONTROLLER = 0xFFFFFFFD
+    LOCAL = 0xFFFFFFFE
     ANY = 0xFFFFFFFF
 
 
 ANY_GROUP = 0xFFFFFFFF
 ALL_GROUPS = 0xFFFFFFFC
 ALL_TABLES = 0xFF
+ALL_METERS = 0xFFFFFFFF
+ALL_QUEUES = 0xFFFFFFFF
+ALL_BUCKETS = 0xFFFFFFFF
+FIRST_BUCKET = 0xFFFFFFFD
+LAST_BUCKET = 0xFFFFFFFE
 NO_BUFFER = 0xFFFFFFFF
 
 
@@ -31,11 +43,13 @@ class Field(Enum):
     """Match and set fields: (OXM class, field number, width in bits, experimenter id or None)."""
 
     IN_PORT = (0x8000, 0, 32, None)
+    IN_PHY_PORT = (0x8000, 1, 32, None)
     METADATA = (0x8000, 2, 64, None)
     ETH_DST = (0x8000, 3, 48, None)
     ETH_SRC = (0x8000, 4, 48, None)
     ETH_TYPE = (0x8000, 5, 16, None)
     VLAN_VID = (0x8000, 6, 13, None)
+    VLAN_PCP = (0x8000, 7, 3, None)
     IP_DSCP = (0x8000, 8, 6, None)
     IP_ECN = (0x8000, 9, 2, None)
     IP_PROTO = (0x8000, 10, 8, None)
@@ -45,6 +59,8 @@ class Field(Enum):
     TCP_DST = (0x8000, 14, 16, None)
     UDP_SRC = (0x8000, 15, 16, None)
     UDP_DST = (0x8000, 16, 16, None)
+    SCTP_SRC = (0x8000, 17, 16, None)
+    SCTP_DST = (0x8000, 18, 16, None)
     ICMPV4_TYPE = (0x8000, 19, 8, None)
     ICMPV4_CODE = (0x8000, 20, 8, None)
     ARP_OP = (0x8000, 21, 16, None)
@@ -60,6 +76,15 @@ class Field(Enum):
     IPV6_ND_TARGET = (0x8000, 31, 128, None)
     IPV6_ND_SLL = (0x8000, 32, 48, None)
     IPV6_ND_TLL = (0x8000, 33, 48, None)
+    MPLS_LABEL = (0x8000, 34, 20, None)
+    MPLS_TC = (0x8000, 35, 3, None)
+    MPLS_BOS = (0x8000, 36, 1, None)
+    PBB_ISID = (0x8000, 37, 24, None)
+    TUNNEL_ID = (0x8000, 38, 64, None)
+    IPV6_EXTHDR = (0x8000, 39, 9, None)
+    PBB_UCA = (0x8000, 41, 1, None)
+    TCP_FLAGS = (0x8000, 42, 12, None)
+    ACTSET_OUTPUT = (0x8000, 43, 32, None)
     # Open vSwitch extensions, used by the neighbour-discovery responder and by bounces: they can be
     # set and copied, not matched.
     REG0 = (0x0001, 0, 32, None)
@@ -68,14 +93,17 @@ class Field(Enum):
     ND_OPTIONS_TYPE = (0x1000, 2, 8, None)
     XXREG0 = (0x0001, 111, 128, None)
 
+    # An enumeration hashes its name, in Python; thousands of matches are hashed at once.
+    __hash__ = object.__hash__
+
     @property
     def bits(self) -> int:
         return self.value[2]
 
     @property
     def bytes(self) -> int:
-        """Size of a value on the wire; a flow label travels as a 32-bit number."""
-        return 4 if self is Field.IPV6_FLABEL else (self.value[2] + 7) // 8
+        """Size of a value on the wire; labels of 20 bits travel as 32-bit numbers."""
+        return 4 if self.bits == 20 else (self.bits + 7) // 8
 
     @property
     def all_ones(self) -> int:
@@ -153,16 +181,61 @@ class SetQueue:
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """Pass through a meter (an action in 1.5); must come first."""
+    """Pass through a meter; must come first. OpenFlow 1.3 says it as an instruction of its own."""
 
     meter_id: int
 
 
-Action: TypeAlias = Output | ToGroup | SetField | CopyField | SetQueue | Metered
+@dataclass(frozen=True, slots=True)
+class DecTtl:
+    """Of IPv4 or IPv6; at 1 the packet goes to the controller instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTtl:
+    ttl: int
+
+
+@dataclass(frozen=True, slots=True)
+class PushVlan:
+    """0x8100 or 0x88A8; the new tag has the VLAN id and priority of the outermost old one, or 0."""
+
+    ethertype: int
+
+
+@dataclass(frozen=True, slots=True)
+class PopVlan:
+    pass
+
+
+Action: TypeAlias = (
+    Output
+    | ToGroup
+    | SetField
+    | CopyField
+    | SetQueue
+    | Metered
+    | DecTtl
+    | SetTtl
+    | PushVlan
+    | PopVlan
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyActions:
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClearActions:
+    """Empties the action set."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteActions:
+    """Merges actions into the action set, which is executed where no table follows."""
+
     actions: tuple[Action, ...]
 
 
@@ -177,7 +250,8 @@ class GotoTable:
     table: int
 
 
-Instruction: TypeAlias = ApplyActions | WriteMetadata | GotoTable
+Instruction: TypeAlias = ApplyActions | ClearActions | WriteActions | WriteMetadata | GotoTable
+"""In the order of execution, which is also that of the tuples that hold them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -1,10 +1,15 @@
-"""Framing of OpenFlow 1.5 messages (wire version 6), and what they are numbered with."""
+"""Framing of OpenFlow messages, and what they are numbered with.
+
+What is composed and expected here is OpenFlow 1.5 (wire version 6).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
+
+from controller.openflow.codes import ErrorCode
 
 VERSION = 6
 HEADER_BYTES = 8
@@ -18,7 +23,15 @@ MULTIPART_BODY = HEADER_BYTES + _MULTIPART.size
 
 
 class DecodeError(ValueError):
-    """Bytes that are no well-formed OpenFlow 1.5; the text says what is wrong, at which offset."""
+    """Bytes that are no canonical OpenFlow; the text says what is wrong, at which offset.
+
+    ``code`` is what a switch answers to a request like this; None where OpenFlow has no word for it
+    (padding that is not 0, say).
+    """
+
+    def __init__(self, text: str = "", code: ErrorCode | None = None) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class MessageType(IntEnum):
@@ -29,17 +42,33 @@ class MessageType(IntEnum):
     EXPERIMENTER = 4
     FEATURES_REQUEST = 5
     FEATURES_REPLY = 6
+    GET_CONFIG_REQUEST = 7
+    GET_CONFIG_REPLY = 8
+    SET_CONFIG = 9
     PACKET_IN = 10
     FLOW_REMOVED = 11
     PORT_STATUS = 12
     PACKET_OUT = 13
     FLOW_MOD = 14
     GROUP_MOD = 15
+    PORT_MOD = 16
+    TABLE_MOD = 17
     MULTIPART_REQUEST = 18
     MULTIPART_REPLY = 19
     BARRIER_REQUEST = 20
     BARRIER_REPLY = 21
+    QUEUE_GET_CONFIG_REQUEST = 22
+    QUEUE_GET_CONFIG_REPLY = 23
+    ROLE_REQUEST = 24
+    ROLE_REPLY = 25
+    GET_ASYNC_REQUEST = 26
+    GET_ASYNC_REPLY = 27
+    SET_ASYNC = 28
     METER_MOD = 29
+    ROLE_STATUS = 30
+    TABLE_STATUS = 31
+    BUNDLE_CONTROL = 33
+    BUNDLE_ADD_MESSAGE = 34
 
 
 class MultipartType(IntEnum):

@@ -139,6 +139,8 @@ class World:
                     self.sent.append(command)
                     if command.switch not in self.silent:
                         self._answer_batch(command)
+                case cmd.Continue():
+                    self.event(ev.Continued())
                 case cmd.ReadSwitch():
                     self._read(command.switch, command.session)
                     self.meddled.discard(command.switch)

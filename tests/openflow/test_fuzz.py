@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import os
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -79,3 +84,28 @@ def test_the_longest_messages_end_soon(
     with contextlib.suppress(DecodeError):
         decoder(message)
     assert time.process_time() - before < 2
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("atheris") is None,
+    reason="atheris is not installed: it has wheels for Linux on x86-64, from Python 3.11",
+)
+def test_fuzzing_guided_by_coverage_finds_nothing(tmp_path: Path) -> None:
+    """For the seconds of HEALD_FUZZ_S; 20 in CI, 5 elsewhere."""
+    seconds = os.environ.get("HEALD_FUZZ_S") or ("20" if os.environ.get("CI") == "true" else "5")
+    script = Path(__file__).with_name("fuzz_decode.py")
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(script),
+            f"-max_total_time={seconds}",
+            f"-artifact_prefix={tmp_path}/",
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(script.parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    findings = [path.read_bytes().hex() for path in tmp_path.glob("crash-*")]
+    assert done.returncode == 0, f"{findings}\n{done.stderr[-4000:]}"

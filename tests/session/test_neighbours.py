@@ -8,7 +8,7 @@ from struct import pack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.neighbours import answer
+from controller.dataplane.session.neighbours import answer
 
 GATEWAY = 0x0A00000000FE
 GATEWAY_BYTES = GATEWAY.to_bytes(6, "big")

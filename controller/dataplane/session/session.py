@@ -8,14 +8,13 @@ but for the callables it is given: bytes leave through ``Wire``, messages throug
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from apps import counters
-from apps.neighbours import Neighbours
-from apps.orders import Orders, is_whole, numbered
+from controller.dataplane.session import counters
+from controller.dataplane.session.neighbours import Neighbours
+from controller.dataplane.session.orders import Orders, is_whole, numbered
 from controller.openflow import decode, encode
 from controller.openflow.model import Port
 from controller.openflow.wire import (
@@ -32,7 +31,7 @@ SLICE_MESSAGES = 2000
 READ_BACK_LIMIT_BYTES = 60 << 20
 ANSWER_S = 30.0
 """A switch that is alive but answers neither barrier nor read-back for so long begins anew."""
-LOGGED_ERRORS = 20
+TOLD_ERRORS = 20
 """Of a session; a switch that errs for ever shall not fill the disk."""
 
 _READ_BACK = {
@@ -46,13 +45,10 @@ _COUNTERS = {
     MultipartType.QUEUE_STATS: encode.queue_stats_request,
 }
 
-log = logging.getLogger("heald.switch")
-
 
 class Wire(Protocol):
     """The connection to the switch."""
 
-    name: str
     peer: str
     ports: dict[int, decode.PortDesc]
 
@@ -61,6 +57,9 @@ class Wire(Protocol):
     def send(self, buf: bytes) -> bool: ...
 
     def drop(self, reason: str) -> None: ...
+
+    def warn(self, text: str) -> None:
+        """Tell people of trouble with this switch that its session survives."""
 
 
 class Uplink(Protocol):
@@ -269,14 +268,14 @@ class Session:
             if kind is not MultipartType.METER_DESC:
                 self._wire.drop(f"cannot be read back: {kind.name}: {error.name}")
                 return
-            log.warning("%s: meters cannot be read back: %s", self._wire.name, error.name)
+            self._wire.warn(f"meters cannot be read back: {error.name}")
             self._read(reading, error.xid)
         elif polling is not None and error.xid in polling.xids:
             # A switch without queues, say; its other counters are as good.
             self._polled(polling, error.xid)
-        elif self._unexpected < LOGGED_ERRORS:
+        elif self._unexpected < TOLD_ERRORS:
             self._unexpected += 1
-            log.warning("%s: unexpected error: %s", self._wire.name, error.name)
+            self._wire.warn(f"unexpected error: {error.name}")
 
     def _packet_in(self, packet: decode.PacketIn) -> None:
         if packet.in_port is None:

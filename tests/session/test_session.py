@@ -9,8 +9,8 @@ from struct import pack
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.neighbours import Neighbours
-from apps.session import ANSWER_S, Session
+from controller.dataplane.session.neighbours import Neighbours
+from controller.dataplane.session.session import ANSWER_S, Session
 from controller.openflow.decode import PortDesc
 from controller.openflow.wire import (
     Header,
@@ -27,7 +27,8 @@ class Peer:
     """Both ends of a session, and its clock."""
 
     def __init__(self) -> None:
-        self.name, self.peer = "leaf-1", "192.0.2.1:1"
+        self.peer = "192.0.2.1:1"
+        self.warnings: list[str] = []
         self.ports: dict[int, PortDesc] = {}
         self.sent: list[bytes] = []
         self.told: list[pb.FromSession] = []
@@ -43,6 +44,9 @@ class Peer:
 
     def drop(self, reason: str) -> None:
         self.dropped = self.dropped or reason
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
 
     def send(self, buf: object) -> bool:
         if isinstance(buf, pb.FromSession):

@@ -1,0 +1,124 @@
+"""Scripts of faults: read from YAML, or drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from random import Random
+from typing import Any
+
+import yaml
+
+from controller.emulator.fault_kinds import (
+    KINDS,
+    ClockSkew,
+    DelayedReplies,
+    Disconnect,
+    Fault,
+    FaultError,
+    Flapping,
+    Latency,
+    LostReplies,
+    SilentLoss,
+    TableFull,
+    WireFault,
+    WrongCounters,
+)
+from controller.fabric.model import Fabric
+
+
+def parse(text: str, source: str) -> tuple[Fault, ...]:
+    """A YAML list of mappings, each with ``fault`` (the kind) and the fault's own keys. Raises
+    FaultError with all that is wrong; ``source`` names the text."""
+    try:
+        given = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise FaultError(f"{source}: {error}") from error
+    if not isinstance(given, list):
+        raise FaultError(f"{source}: a script is a list of faults")
+    problems: list[str] = []
+    found: list[Fault] = []
+    for number, each in enumerate(given, 1):
+        wrong = _what_is_wrong(each)
+        problems += [f"{source}: fault {number}: {text}" for text in wrong]
+        if not wrong:
+            values = {key: value for key, value in each.items() if key != "fault"}
+            found.append(KINDS[each["fault"]](**values))
+    if problems:
+        raise FaultError("\n".join(problems))
+    return tuple(found)
+
+
+def _what_is_wrong(given: Any) -> list[str]:
+    if not isinstance(given, dict):
+        return ["it is not a mapping"]
+    kind = KINDS.get(str(given.get("fault")))
+    if kind is None:
+        return [f"`fault` is {given.get('fault')!r}, not one of {', '.join(KINDS)}"]
+    known = {field.name: field for field in fields(kind)}
+    problems = [
+        f"{kind.kind} has no {key!r}" for key in given if key != "fault" and key not in known
+    ]
+    for name, field in known.items():
+        if name not in given:
+            if field.default is MISSING:
+                problems.append(f"{kind.kind} needs `{name}`")
+        elif not _fits(given[name], str(field.type)):
+            problems.append(f"`{name}` is {given[name]!r}, not a {field.type}")
+    return problems
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if value is None:
+        return kind.endswith("None")
+    if kind.startswith("float"):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind.startswith("int"):
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, bool if kind.startswith("bool") else str)
+
+
+def draw(fabric: Fabric, seed: int, duration_s: float, count: int) -> tuple[Fault, ...]:
+    """``count`` faults at random, of all kinds and places, all over before ``duration_s``."""
+    random = Random(seed)
+    wires = [link.name for link in fabric.links]
+    switches = [switch.name for switch in fabric.switches]
+    found: list[Fault] = []
+    for _ in range(count):
+        kind = random.choice(list(KINDS.values()))
+        begin, end = sorted(random.uniform(0.0, duration_s) for _ in range(2))
+        values: dict[str, Any] = {"at_s": begin, "until_s": end}
+        if issubclass(kind, WireFault):
+            if not wires:
+                continue
+            values["wire"] = random.choice(wires)
+        else:
+            values["switch"] = random.choice(switches)
+        found.append(kind(**values, **_SEVERITY.get(kind, _mild)(random, end - begin)))
+    return tuple(sorted(found, key=lambda fault: fault.at_s))
+
+
+def _mild(random: Random, length_s: float) -> dict[str, Any]:
+    return {}
+
+
+_SEVERITY: dict[type[Any], Callable[[Random, float], dict[str, Any]]] = {
+    Flapping: lambda r, length: {
+        "period_s": max(length / r.randint(1, 10), 1e-3),
+        "down_share": r.uniform(0.1, 0.9),
+    },
+    SilentLoss: lambda r, _: {"rate": 10 ** r.uniform(-4, 0)},
+    Latency: lambda r, _: {"extra_s": 10 ** r.uniform(-5, -1)},
+    DelayedReplies: lambda r, _: {"most_s": 10 ** r.uniform(-3, 0)},
+    LostReplies: lambda r, _: {"rate": r.uniform(0.01, 0.5)},
+    TableFull: lambda r, _: {"room": r.choice((0, 1, 10))},
+    WrongCounters: lambda r, _: {
+        "factor": r.choice((0.0, 0.5, 1.0, 2.0)),
+        "reset": r.random() < 0.5,
+    },
+    ClockSkew: lambda r, _: {"offset_s": r.uniform(-10, 10), "drift": r.uniform(-0.1, 0.1)},
+    Disconnect: lambda r, _: {
+        "after_bytes": r.randint(0, 2000),
+        "by": r.choice(("switch", "controller")),
+    },
+}

@@ -1,0 +1,250 @@
+"""How flows share links: weighted max-min fairness, by progressive filling.
+
+Every flow has a level, its rate divided by its weight. All levels rise together; what reaches its
+own rate or a full lane stops (Bertsekas and Gallager, "Data networks", 6.5.2). The level at which a
+lane is full depends on lanes that are full at lower levels alone, so all lanes that are the
+tightest for all of their flows can be settled at once, and few rounds are needed.
+
+Flows are of two kinds. One that *adapts* (TCP, RoCE with congestion control) sends no more than it
+gets through its whole path. One that does not sends its rate, and each full lane passes on its fair
+level of it and drops the rest, so it fills the lanes before that one with what is lost later.
+
+A port has one lane for each queue. Its lanes share it as their flows do, but a queue passes no more
+than its maximum, and no less than its minimum as long as it has so much to send.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
+
+_EPSILON = 1e-9
+_GUARANTEE_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lanes:
+    """``port[L]`` numbers the port of each lane, ``capacity[P]`` is the ports'; ``least[L]`` and
+    ``most[L]`` are the lanes' own bounds (0 and infinity where there is none). Bits per second."""
+
+    port: Ints
+    capacity: Floats
+    least: Floats
+    most: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """``lane[S, H]`` are the lanes of each flow's path in order, -1 behind its end. ``weight[S]``
+    is above 0, ``rate[S]`` what it would send. ``part[S, H]`` is how much of what was sent is still
+    there on arrival at a lane, had no lane dropped anything: losses on wires make it less than
+    1."""
+
+    lane: Ints
+    weight: Floats
+    rate: Floats
+    part: Floats
+    adapts: Bools
+
+
+def levels(lanes: Lanes, flows: Flows) -> tuple[Floats, Floats]:
+    """(``level[S, H]``, ``full[L]``): flow s leaves its lane h at ``weight * part * level`` bits
+    per second; ``full`` is the level at which a lane is full, infinite where it is not."""
+    count = len(lanes.port)
+    shape = flows.lane.shape
+    if not flows.lane.size:
+        return np.zeros(shape), np.full(count, np.inf)
+    offered = _loads(flows, (flows.rate / flows.weight)[:, None], count)
+    most = np.minimum(lanes.most, lanes.capacity[lanes.port])
+    least = np.minimum(np.minimum(lanes.least, most), offered)
+    for _ in range(_GUARANTEE_ROUNDS):
+        full = _Filling(lanes, flows, least, most, offered).run()
+        level = _levels(flows, full)
+        if not least.any():
+            break
+        # What a queue does not use of its minimum is not kept from the others.
+        load = _loads(flows, level, count)
+        if np.all(least <= load * (1 + _EPSILON) + _EPSILON):
+            break
+        least = np.minimum(least, load)
+    return level, full
+
+
+def summed(index: npt.NDArray[Any], values: Floats, count: int) -> Floats:
+    """``out[i]`` is the sum of the values whose index is i."""
+    out: Floats = np.bincount(index, weights=values, minlength=count).astype(np.float64, copy=False)
+    return out
+
+
+def _loads(flows: Flows, level: Floats, lanes: int) -> Floats:
+    at = flows.lane >= 0
+    rate = flows.weight[:, None] * flows.part * level
+    rate = np.broadcast_to(rate, at.shape)
+    return summed(flows.lane[at], rate[at], lanes)
+
+
+def _levels(flows: Flows, full: Floats) -> Floats:
+    """The level of each flow behind each of its lanes."""
+    extended = np.append(full, np.inf)
+    level = np.minimum.accumulate(extended[flows.lane], axis=1)
+    level = np.minimum(level, (flows.rate / flows.weight)[:, None])
+    level[flows.adapts] = level[flows.adapts, -1:]
+    return level
+
+
+class _Filling:
+    """``full`` of a lane is infinite until it is settled; ``estimate`` is never above what it will
+    be, and rises from round to round."""
+
+    def __init__(
+        self, lanes: Lanes, flows: Flows, least: Floats, most: Floats, offered: Floats
+    ) -> None:
+        self._port = lanes.port
+        self._capacity = lanes.capacity
+        self._least = least
+        self._most = most
+        lane_count, port_count = len(lanes.port), len(lanes.capacity)
+        self._alone = np.bincount(lanes.port, minlength=port_count)[lanes.port] == 1
+        self._siblings = _by_port(lanes.port[~self._alone], np.flatnonzero(~self._alone))
+        self._full = np.full(lane_count, np.inf)
+        of_port = summed(lanes.port, offered, port_count)
+        slack = 1 + _EPSILON
+        fits = (of_port <= lanes.capacity * slack)[lanes.port] & (offered <= most * slack)
+        # A lane that cannot be full needs no more thought; beside one that is limited by itself,
+        # though, the port may be.
+        self._open = ~fits
+        self._crowded = of_port > lanes.capacity * slack
+        self._fixed = np.zeros(lane_count)
+        lane = flows.lane
+        padded = np.append(self._open, False)
+        matters: Bools = np.logical_or.reduce(padded[lane], axis=1)
+        self._settle_rest(flows, ~matters, lane_count)
+        self._lane = lane[matters]
+        self._weight = (flows.weight[:, None] * flows.part)[matters]
+        self._cap = (flows.rate / flows.weight)[matters]
+        self._adapts = flows.adapts[matters]
+        self._active = self._lane >= 0
+
+    def _settle_rest(self, flows: Flows, rows: Bools, lanes: int) -> None:
+        """Flows that meet no lane that could be full get their rate."""
+        at = (flows.lane >= 0) & rows[:, None]
+        rate = np.broadcast_to(flows.rate[:, None], at.shape) * flows.part
+        self._fixed += summed(flows.lane[at], rate[at], lanes)
+
+    def run(self) -> Floats:
+        count = len(self._port)
+        while self._active.any():
+            at = self._active
+            lanes = self._lane[at]
+            weight = summed(lanes, self._weight[at], count)
+            estimate = self._estimate(weight)
+            known = self._tightest(np.append(self._full, np.inf))
+            known = np.minimum(known, self._cap[:, None])
+            ahead = self._tightest(np.append(estimate, np.inf))
+            # Lanes some of whose flows are held back elsewhere, maybe, at a lower level.
+            lane_bad = np.zeros(count, bool)
+            here = np.append(estimate, np.inf)[self._lane]
+            slack = here * (1 - _EPSILON)
+            bad = at & (np.minimum(ahead, known) < slack)
+            lane_bad[self._lane[bad]] = True
+            port_bad = np.zeros(len(self._capacity), bool)
+            # What a queue leaves of its minimum is taken care of in the next filling.
+            port_bad[self._port[lane_bad & ~self._promised]] = True
+            by_itself = (estimate >= self._own) & ~lane_bad
+            settled = self._open & (weight > 0) & (~port_bad[self._port] | by_itself)
+            settled &= np.isfinite(estimate)
+            if not settled.any() and not (at & (known <= ahead)).any():
+                # Rounding alone gets here: the lowest lane waits for no other.
+                settled[np.argmin(np.where(self._open & (weight > 0), estimate, np.inf))] = True
+            self._full[settled] = estimate[settled]
+            self._open &= ~settled
+            known = np.minimum(self._tightest(np.append(self._full, np.inf)), self._cap[:, None])
+            still = np.append(np.where(self._open, estimate, np.inf), np.inf)
+            done = at & (known <= self._tightest(still) * (1 + _EPSILON))
+            rate = self._weight * known
+            self._fixed += summed(self._lane[done], rate[done], count)
+            self._active &= ~done
+            self._drop_finished()
+        return self._full
+
+    def _drop_finished(self) -> None:
+        left: Bools = np.logical_or.reduce(self._active, axis=1)
+        if left.sum() < 0.7 * len(left):
+            self._lane, self._weight = self._lane[left], self._weight[left]
+            self._cap, self._adapts = self._cap[left], self._adapts[left]
+            self._active = self._active[left]
+
+    def _tightest(self, by_lane: Floats) -> Floats:
+        """The lowest level on the way up to each lane; of flows that adapt, on the whole way."""
+        level = np.minimum.accumulate(by_lane[self._lane], axis=1)
+        level[self._adapts] = level[self._adapts, -1:]
+        return level
+
+    def _estimate(self, weight: Floats) -> Floats:
+        """The level at which each lane is full if none of its active flows stops before."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.maximum(self._most - self._fixed, 0.0)
+            self._own = np.where(weight > 0, room / weight, np.inf)
+            alone = np.maximum(self._capacity[self._port] - self._fixed, 0.0)
+            level = np.where(weight > 0, alone / weight, np.inf)
+            level[~self._crowded[self._port]] = np.inf
+            if len(self._siblings):
+                self._share_ports(level, weight)
+            promised = np.where(weight > 0, (self._least - self._fixed) / weight, 0.0)
+        self._promised = promised > level
+        level = np.minimum(np.maximum(level, promised), self._own)
+        level[~self._open] = np.inf
+        return level
+
+    def _share_ports(self, level: Floats, weight: Floats) -> None:
+        """Where lanes share a port: the level at which what they pass adds up to its capacity.
+
+        What a lane passes is piecewise linear in the level: its minimum, then its load, then its
+        maximum. The sum is evaluated where any lane changes, and interpolated between.
+        """
+        table = self._siblings
+        real = table >= 0
+        fixed = np.where(real, self._fixed[table], 0.0)
+        slope = np.where(real, weight[table], 0.0)
+        active = slope > 0
+        least = np.where(active, self._least[table], fixed)
+        most = np.where(active, np.maximum(self._most[table], fixed), fixed)
+        safe = np.where(active, slope, 1.0)
+        breaks = np.concatenate([(least - fixed) / safe, (most - fixed) / safe], axis=1)
+        breaks = np.sort(np.maximum(breaks, 0.0), axis=1)
+        breaks = np.concatenate([np.zeros((len(breaks), 1)), breaks], axis=1)
+        passed = fixed[:, None, :] + slope[:, None, :] * breaks[:, :, None]
+        low, high = least[:, None, :], np.maximum(most, least)[:, None, :]
+        total = np.clip(passed, low, high).sum(axis=2)
+        capacity = self._capacity[self._port[table[:, 0]]]
+        after = np.minimum((total < capacity[:, None]).sum(axis=1), total.shape[1] - 1)
+        rows = np.arange(len(table))
+        before = np.maximum(after - 1, 0)
+        rise = total[rows, after] - total[rows, before]
+        run = breaks[rows, after] - breaks[rows, before]
+        missing = capacity - total[rows, before]
+        share = np.where(rise > 0, missing / np.where(rise > 0, rise, 1), 1)
+        found = breaks[rows, before] + run * np.clip(share, 0.0, 1.0)
+        found = np.where(total[:, -1] <= capacity, np.inf, found)
+        found = np.where(self._crowded[self._port[table[:, 0]]], found, np.inf)
+        level[table[real]] = np.broadcast_to(found[:, None], table.shape)[real]
+
+
+def _by_port(ports: Ints, lanes: Ints) -> Ints:
+    """Lanes of each port in a row, -1 where a port has fewer than others."""
+    if not len(ports):
+        return np.zeros((0, 0), np.intp)
+    order = np.argsort(ports, kind="stable")
+    ports, lanes = ports[order], lanes[order]
+    _, first, counts = np.unique(ports, return_index=True, return_counts=True)
+    table = np.full((len(counts), counts.max()), -1, np.intp)
+    column = np.arange(len(ports)) - np.repeat(first, counts)
+    table[np.repeat(np.arange(len(counts)), counts), column] = lanes
+    return table

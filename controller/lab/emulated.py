@@ -1,0 +1,125 @@
+"""A lab of emulated switches: no root, no Open vSwitch, no hosts; it ends with its handle."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from controller.fabric.load import load
+from controller.fabric.model import Fabric
+from controller.lab import rundir
+from controller.lab.errors import LabError
+from controller.lab.kernel import die_with_parent
+
+_STOP_S = 10.0
+
+
+class EmulatedLab:
+    """A run directory, a port of this machine on which the controller is to listen, and a process
+    that plays all switches and connects them to it."""
+
+    def __init__(self, topology: Path, *, persona: str = "openvswitch-3.1") -> None:
+        """Raises LabError, and TopologyErrors."""
+        try:
+            raw = topology.read_bytes()
+        except OSError as error:
+            raise LabError(f"Cannot read the topology {topology}: {error.strerror}") from None
+        self.fabric: Fabric = load(raw, str(topology))
+        self.run_dir, self._lock = rundir.create()
+        os.set_inheritable(self._lock, False)
+        # A copy: it is the same for switches and controller whatever happens to the file.
+        self.topology_file = self.run_dir / topology.name
+        self.topology_file.write_bytes(raw)
+        self.port = free_port()
+        self._persona = persona
+        try:
+            self._start_switches()
+        except BaseException:
+            self._remove()
+            raise
+
+    def _start_switches(self) -> None:
+        self.emulator = self._popen(
+            [
+                *(sys.executable, "-m", "heald", "emulate", str(self.topology_file)),
+                f"--controller=tcp:127.0.0.1:{self.port}",
+                f"--persona={self._persona}",
+                "--json",
+            ],
+            stdout=(self.run_dir / "emulator.json").open("wb"),
+            stderr=(self.run_dir / "emulator.log").open("wb"),
+        )
+
+    def _stop_switches(self) -> None:
+        if self.emulator.poll() is None:
+            self.emulator.send_signal(signal.SIGTERM)
+            try:
+                self.emulator.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                self.emulator.kill()
+                self.emulator.wait()
+
+    def __enter__(self) -> EmulatedLab:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def controller_options(self) -> list[str]:
+        """What the controller needs to be told to be found."""
+        return [f"--ofp-tcp-listen-port={self.port}", "--ofp-listen-host=127.0.0.1"]
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """Those that play the switches, by what they are."""
+        return {"emulator": self.emulator.pid}
+
+    def popen_in_namespace(
+        self, argv: Sequence[str], *, stdout: IO[bytes], stderr: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        """Start a program beside the switches; it dies with this one."""
+        return self._popen(argv, stdout=stdout, stderr=stderr)
+
+    def stop(self) -> None:
+        """End it, and remove its directory."""
+        self._stop_switches()
+        self._remove()
+
+    def _remove(self) -> None:
+        shutil.rmtree(self.run_dir, ignore_errors=True)
+        os.close(self._lock)
+
+    def _popen(
+        self, argv: Sequence[str], *, stdout: IO[bytes], stderr: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env={**os.environ, rundir.MARKER: str(self.run_dir)},
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
