@@ -192,6 +192,8 @@ class SwitchConnection(controller.Datapath):
     def _receive(self, message: bytes) -> None:
         head = header(message)
         state = _STATES[self.state]
+        if head.type == MessageType.FEATURES_REPLY and self.id is not None:
+            raise DecodeError("a second FEATURES_REPLY at offset 1")
         checked = for_ryu(state, head, message)
         if checked is not None:
             self._dispatch_by_ryu(checked)
@@ -215,6 +217,8 @@ class SwitchConnection(controller.Datapath):
             handler(happened)
 
     def _port_descriptions(self, message: bytes) -> None:
+        if self.id is None:
+            raise DecodeError("a PORT_DESC reply before the FEATURES_REPLY at offset 1")
         for port in decode.port_descs(message):
             self.ports[port.port] = port
         _, more = multipart(message)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Protocol
 
@@ -51,9 +53,12 @@ class Switches:
     def connected(self, connection: SwitchConnection) -> None:
         """The handshake with a switch is over."""
         dpid = connection.id
-        other = self._connections.get(dpid)
         if connection.state == DEAD_DISPATCHER:
             return
+        if dpid is None:
+            connection.drop("told no datapath id")
+            return
+        other = self._connections.get(dpid)
         if other is not None:
             connection.drop(
                 f"has the datapath id {dpid:#018x} of {other.name} at {other.peer}, which stays; "
@@ -98,7 +103,18 @@ class Switches:
         )
         self._sessions[connection.id] = session
         connection.receiver = session
-        session.begin()
+        with self._guarded(session.dpid):
+            session.begin()
+
+    @contextmanager
+    def _guarded(self, dpid: int) -> Iterator[None]:
+        """An error of Heald's own about one switch ends that switch's session and nothing else."""
+        connection = self._connections[dpid]
+        try:
+            yield
+        except Exception:
+            log.exception("%s: session ended by an error", connection.name)
+            connection.drop("internal error")
 
     def _name(self, connection: SwitchConnection) -> None:
         name = (self._expected or {}).get(connection.id)
@@ -128,7 +144,8 @@ class Switches:
         elif kind == "read_back":
             session = self._session(message.read_back.dpid, message.read_back.session)
             if session is not None:
-                session.read_back()
+                with self._guarded(session.dpid):
+                    session.read_back()
         elif kind == "expect":
             self._expect(dict(message.expect.switches))
         elif kind == "addresses":
@@ -149,7 +166,8 @@ class Switches:
             return  # Of a session that is over; the brain has been told.
         if batch.epoch < newest:
             session.refuse(batch, f"epoch {batch.epoch} has been replaced by {newest}")
-        else:
+            return
+        with self._guarded(session.dpid):
             session.execute(batch, pause=lambda: hub.sleep(0))
 
     def _expect(self, switches: dict[int, str]) -> None:
@@ -180,7 +198,8 @@ class Switches:
             sessions = list(self._sessions.values())
             for index, session in enumerate(sessions):
                 if self._sessions.get(session.dpid) is session:
-                    session.poll()
+                    with self._guarded(session.dpid):
+                        session.poll()
                 self._rest_until(began_s + interval_s * (index + 1) / len(sessions))
             self._rest_until(began_s + interval_s)
 
@@ -193,7 +212,9 @@ class Switches:
         while True:
             hub.sleep(CHECK_S)
             for session in list(self._sessions.values()):
-                session.check()
+                if self._sessions.get(session.dpid) is session:
+                    with self._guarded(session.dpid):
+                        session.check()
 
 
 def _unlisted(dpid: int) -> str:

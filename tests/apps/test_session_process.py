@@ -18,10 +18,14 @@ from tests.apps.peers import (
     LIVE,
     Brain,
     Controller,
+    RawSwitch,
     Switch,
     eventually,
+    features,
     hello_of,
+    port_desc,
     port_status,
+    ports_reply,
     short_directory,
 )
 
@@ -356,3 +360,26 @@ def test_a_port_in_use_is_one_clear_sentence(controller: Controller, directory: 
     assert second.process.wait(20) == 3
     assert f"cannot listen for switches on 127.0.0.1:{controller.port}" in second.log
     assert "Traceback" not in second.log
+
+
+def test_ports_before_a_datapath_id_end_that_connection_and_no_other_is_hindered(
+    controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    # Before the brain is linked, so that nothing is expected yet.
+    hasty = RawSwitch(controller.port)
+    hasty.send(compose(MessageType.HELLO) + ports_reply(port_desc(1, LIVE)))
+    assert hasty.ended(within_s=5)
+    controller.await_log("a PORT_DESC reply before the FEATURES_REPLY")
+    brain.accept({dpid: "leaf-1"})
+    connect(dpid)
+    assert brain.next("connected").connected.dpid == dpid
+
+
+def test_a_switch_cannot_take_another_datapath_id(
+    controller: Controller, brain: Brain, dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-1", dpid + 0x10000: "leaf-2"})
+    fickle = RawSwitch(controller.port)
+    fickle.send(compose(MessageType.HELLO) + features(dpid) + features(dpid + 0x10000))
+    assert fickle.ended(within_s=5)
+    controller.await_log("a second FEATURES_REPLY")
