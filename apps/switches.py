@@ -19,6 +19,8 @@ from heald.internal.v1 import session_pb2 as pb
 
 COMPLAIN_S = 60.0
 """A switch retries every few seconds; the same trouble with it is logged once in so long."""
+COMPLAINTS = 20
+"""Different troubles with one host that are logged in that time."""
 CHECK_S = 1.0
 
 log = logging.getLogger("heald.switch")
@@ -50,6 +52,18 @@ class Switches:
 
     # ---- switches ------------------------------------------------------------------------------
 
+    def refusal(self, dpid: int) -> str:
+        """Why a switch of this datapath id may not connect; nothing if it may."""
+        other = self._connections.get(dpid)
+        if other is not None:
+            return (
+                f"has the datapath id {dpid:#018x} of {other.name} at {other.peer}, which stays; "
+                "give each switch its own"
+            )
+        if self._expected is not None and dpid not in self._expected:
+            return _unlisted(dpid)
+        return ""
+
     def connected(self, connection: SwitchConnection) -> None:
         """The handshake with a switch is over."""
         dpid = connection.id
@@ -58,15 +72,8 @@ class Switches:
         if dpid is None:
             connection.drop("told no datapath id")
             return
-        other = self._connections.get(dpid)
-        if other is not None:
-            connection.drop(
-                f"has the datapath id {dpid:#018x} of {other.name} at {other.peer}, which stays; "
-                "give each switch its own"
-            )
-            return
-        if self._expected is not None and dpid not in self._expected:
-            connection.drop(_unlisted(dpid))
+        if reason := self.refusal(dpid):
+            connection.drop(reason)
             return
         self._connections[dpid] = connection
         self._name(connection)
@@ -124,7 +131,8 @@ class Switches:
         host = connection.peer.rpartition(":")[0]
         now_s = time.monotonic()
         self._said = {key: at for key, at in self._said.items() if now_s - at < COMPLAIN_S}
-        if (host, reason) not in self._said:
+        of_host = sum(each == host for each, _ in self._said)
+        if (host, reason) not in self._said and of_host < COMPLAINTS:
             self._said[host, reason] = now_s
             log.error("%s: refused: %s", connection.name, reason)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -68,7 +69,10 @@ def free_port() -> int:
 class Controller:
     """A running `ryu-manager apps.fabric`."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(
+        self, directory: Path, *options: str, descriptors: tuple[int, int] | None = None
+    ) -> None:
+        """``descriptors``: its RLIMIT_NOFILE, soft and hard."""
         directory.mkdir(exist_ok=True)
         self.port = free_port()
         self.log_path = directory / "controller.log"
@@ -86,6 +90,8 @@ class Controller:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+        if descriptors is not None:
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, descriptors)
 
     @property
     def log(self) -> str:
