@@ -5,9 +5,9 @@ with Hello and a first Credit. A frame may be sent while credit is positive and 
 length from it, so the last one may overdraw; Hello and Credit are free. The receiver gives back
 what it has handled.
 
-What waits to be sent is kept in order and never dropped, except samples: a newer one of the same
-switch replaces an older one. After any break all of it is forgotten, for the switches are told
-anew.
+What waits to be sent is kept in order and never dropped, with two exceptions: a newer sample
+replaces an older one of the same switch, and a newer state of a port takes the place of an older
+one in the same session. After any break all of it is forgotten, for the switches are told anew.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import logging
 import os
 import time
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import Any, Protocol
@@ -172,13 +173,22 @@ class BrainLink:
                 handled_bytes = 0
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """``port``: whose state this is, as (dpid, port)."""
+
+    payload: bytes
+    port: tuple[int, int] | None = None
+
+
 class _Outbox:
     """What waits for the brain: free messages first, then the ordered ones, then samples."""
 
     def __init__(self) -> None:
         self._free: deque[bytes] = deque()
-        self._ordered: deque[bytes] = deque()
+        self._ordered: deque[_Waiting] = deque()
         self._ordered_bytes = 0
+        self._ports: dict[int, dict[int, _Waiting]] = {}
         self._samples: dict[int, pb.Sample] = {}
         self._credit = 0
         self._changed = event.Event()
@@ -190,7 +200,23 @@ class _Outbox:
 
     def put(self, message: pb.FromSession) -> None:
         payload = message.SerializeToString()
-        self._ordered.append(payload)
+        kind = message.WhichOneof("message")
+        port = None
+        if kind == "port_state":
+            port = message.port_state.dpid, message.port_state.port
+            older = self._ports.get(port[0], {}).get(port[1])
+            if older is not None:
+                self._ordered_bytes += len(payload) - len(older.payload)
+                older.payload = payload
+                return
+        elif kind == "connected":
+            self._ports.pop(message.connected.dpid, None)
+        elif kind == "disconnected":
+            self._ports.pop(message.disconnected.dpid, None)
+        waiting = _Waiting(payload, port)
+        if port is not None:
+            self._ports.setdefault(port[0], {})[port[1]] = waiting
+        self._ordered.append(waiting)
         self._ordered_bytes += len(payload)
         self.overflown = self._ordered_bytes > OUTBOX_LIMIT_BYTES
         self._wake()
@@ -210,8 +236,11 @@ class _Outbox:
         if self._credit <= 0:
             return None
         if self._ordered:
-            payload = self._ordered.popleft()
+            waiting = self._ordered.popleft()
+            payload = waiting.payload
             self._ordered_bytes -= len(payload)
+            if waiting.port is not None:
+                self._forget(waiting, *waiting.port)
         elif self._samples:
             sample = self._samples.pop(next(iter(self._samples)))
             payload = pb.FromSession(sample=sample).SerializeToString()
@@ -219,6 +248,14 @@ class _Outbox:
             return None
         self._credit -= len(payload)
         return payload
+
+    def _forget(self, waiting: _Waiting, dpid: int, port: int) -> None:
+        ports = self._ports.get(dpid, {})
+        # A later session of the switch may have a message of its own for the port.
+        if ports.get(port) is waiting:
+            del ports[port]
+            if not ports:
+                del self._ports[dpid]
 
     def wait(self) -> None:
         self._changed.wait()

@@ -9,10 +9,10 @@ of its switch instead of the process's patience.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from eventlet import event
@@ -37,14 +37,16 @@ SLICE_S = 0.002
 SILENCE_S = 4.0
 """A peer is dead when it neither sent anything nor took anything for so long."""
 ECHO_INTERVAL_S = 1.0
+HANDSHAKE_S = 10.0
+"""How long a peer may take from its connection to the last of its ports."""
+HANDSHAKE_LIMIT_BYTES = 2 << 20
+PORT_LIMIT = 8192
 
 _STATES = {
     HANDSHAKE_DISPATCHER: State.HANDSHAKE,
     CONFIG_DISPATCHER: State.CONFIG,
     MAIN_DISPATCHER: State.MAIN,
 }
-
-log = logging.getLogger("heald.switch")
 
 
 class Receiver(Protocol):
@@ -59,14 +61,19 @@ class Receiver(Protocol):
 class SwitchConnection(controller.Datapath):
     """``ports`` are those of the switch as last told; ``receiver`` gets all else once it is set.
 
-    ``name`` is for logs: the switch's in the fabric when known, else its address.
+    ``name`` is for logs: the switch's in the fabric when known, else its address. ``refusal`` says
+    why a datapath id may not connect, nothing if it may.
     """
 
-    def __init__(self, socket: Any, address: tuple[Any, ...]) -> None:
+    def __init__(
+        self, socket: Any, address: tuple[Any, ...], refusal: Callable[[int], str]
+    ) -> None:
+        self._refusal = refusal
+        self._handshake_bytes = 0
         self._queue: deque[bytes] = deque()
         self._queued_bytes = 0
         self._queue_filled = event.Event()
-        self._heard_s = time.monotonic()
+        self._heard_s = self._began_s = time.monotonic()
         self.peer = ":".join(str(part) for part in address[:2])
         self.name = f"switch at {self.peer}"
         self.xid = 0
@@ -74,6 +81,11 @@ class SwitchConnection(controller.Datapath):
         self.ports: dict[int, decode.PortDesc] = {}
         self.receiver: Receiver | None = None
         super().__init__(socket, address)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the handshake is still under way."""
+        return self.state not in (MAIN_DISPATCHER, DEAD_DISPATCHER)
 
     # ---- sending -------------------------------------------------------------------------------
 
@@ -143,8 +155,11 @@ class SwitchConnection(controller.Datapath):
 
     def _echo_request_loop(self) -> None:
         while self.state != DEAD_DISPATCHER:
-            silent_s = time.monotonic() - self._heard_s
-            if silent_s >= SILENCE_S:
+            now_s = time.monotonic()
+            silent_s = now_s - self._heard_s
+            if self.is_unfinished and now_s - self._began_s >= HANDSHAKE_S:
+                self.drop(f"no handshake within {HANDSHAKE_S:.0f} s")
+            elif silent_s >= SILENCE_S:
                 self.drop(f"silent for {silent_s:.0f} s")
             elif silent_s >= ECHO_INTERVAL_S:
                 self.send(encode.with_xid(encode.echo_request(), self.take_xids(1)))
@@ -195,9 +210,19 @@ class SwitchConnection(controller.Datapath):
     def _receive(self, message: bytes) -> None:
         head = header(message)
         state = _STATES[self.state]
+        if state is not State.MAIN:
+            self._handshake_bytes += len(message)
+            if self._handshake_bytes > HANDSHAKE_LIMIT_BYTES:
+                raise DecodeError(
+                    f"more than {HANDSHAKE_LIMIT_BYTES >> 20} MiB before the end of the handshake"
+                )
+        if head.type == MessageType.FEATURES_REPLY and self.id is not None:
+            raise DecodeError("a second FEATURES_REPLY at offset 1")
         checked = for_ryu(state, head, message)
         if checked is not None:
             self._dispatch_by_ryu(checked)
+            if head.type == MessageType.FEATURES_REPLY and (reason := self._refusal(self.id)):
+                self.drop(reason)
         elif head.type == MessageType.PORT_STATUS:
             self._port_status(message)
         elif state is State.CONFIG and head.type == MessageType.MULTIPART_REPLY:
@@ -218,18 +243,25 @@ class SwitchConnection(controller.Datapath):
             handler(happened)
 
     def _port_descriptions(self, message: bytes) -> None:
+        if self.id is None:
+            raise DecodeError("a PORT_DESC reply before the FEATURES_REPLY at offset 1")
         for port in decode.port_descs(message):
-            self.ports[port.port] = port
+            self._keep_port(port)
         _, more = multipart(message)
         if not more:
             self.set_state(MAIN_DISPATCHER)
+
+    def _keep_port(self, port: decode.PortDesc) -> None:
+        self.ports[port.port] = port
+        if len(self.ports) > PORT_LIMIT:
+            raise DecodeError(f"more than {PORT_LIMIT} ports")
 
     def _port_status(self, message: bytes) -> None:
         status = decode.port_status(message)
         if status.deleted:
             self.ports.pop(status.port.port, None)
         else:
-            self.ports[status.port.port] = status.port
+            self._keep_port(status.port)
         if self.receiver is not None:
             self.receiver.port_changed(status)
 
@@ -237,14 +269,3 @@ class SwitchConnection(controller.Datapath):
 def _reason(error: OSError) -> str:
     # eventlet gives the symbol where the system gives words.
     return os.strerror(error.errno) if error.errno else str(error)
-
-
-def serve(socket: Any, address: tuple[Any, ...]) -> None:
-    """What Ryu calls with each new connection: controller.datapath_connection_factory."""
-    with contextlib.closing(SwitchConnection(socket, address)) as connection:
-        try:
-            connection.serve()
-        except Exception:
-            # Heald's own mistake: say all of it, and let the switch begin anew.
-            log.exception("%s: session ended by an error", connection.name)
-            connection.drop("internal error")

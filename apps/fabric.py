@@ -24,7 +24,7 @@ from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.lib import hub
 from ryu.ofproto import ofproto_v1_5
 
-from apps import datapath, flags, logs
+from apps import flags, listener, logs
 from apps.brain_link import BrainLink
 from apps.supervisor import BAD_CONFIGURATION, Supervisor
 from apps.switches import Switches
@@ -59,7 +59,9 @@ class Fabric(app_manager.RyuApp):
             raise SystemExit(BAD_CONFIGURATION) from None
         self._link = BrainLink(brain_socket)
         self._switches = Switches(self._link, options.metrics)
-        controller.datapath_connection_factory = datapath.serve
+        listener.raise_descriptor_limit()
+        controller.StreamServer = listener.Server
+        controller.datapath_connection_factory = listener.Handshakes(self._switches.refusal).serve
 
     def start(self) -> Any:
         super().start()
@@ -143,6 +145,7 @@ def _check_listening(conf: Any) -> None:
     """Raises ConfigurationError if the OpenFlow port cannot be opened: Ryu itself would log that
     and go on without, or share the port with another process."""
     host, port = conf.ofp_listen_host, conf.ofp_tcp_listen_port
+    flags.check_ports(conf)
     if port is None:
         return
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

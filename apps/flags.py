@@ -6,6 +6,7 @@ hook on the import of `ryu.flags` (heald_compat.pth) calls `register` early enou
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ STRATEGIES = ("lp", "ecmp")
 EMBEDDED = "embedded"
 LISTEN_HOST = "127.0.0.1"
 LISTEN_PORT = 6653
+LAST_PORT = 65535
 
 _OPTIONS = [
     cfg.StrOpt("topology", metavar="FILE", help="YAML file of the fabric; required when embedded"),
@@ -102,6 +104,11 @@ def read(conf: cfg.ConfigOpts) -> Options:
             "heald: ryu-manager does not know Heald's options, because heald_compat.pth is not in "
             f"the site-packages of {sys.prefix}; install Heald into that environment: pip install ."
         ) from None
+    if not math.isfinite(given.poll_interval):
+        # oslo.config compares with the bounds, and NaN is neither below nor above.
+        raise ConfigurationError(
+            f"heald: --fabric-poll-interval {given.poll_interval}: give seconds from 0.1 to 3600"
+        )
     socket = None
     if brain != EMBEDDED:
         scheme, _, path = brain.partition(":")
@@ -125,6 +132,16 @@ def read(conf: cfg.ConfigOpts) -> Options:
         poll_interval_s=given.poll_interval,
         strategy=given.strategy,
     )
+
+
+def check_ports(conf: cfg.ConfigOpts) -> None:
+    """Raises ConfigurationError for a port that is none. Ryu would take 0 for not given."""
+    for option in ("ofp_tcp_listen_port", "ofp_ssl_listen_port"):
+        port = getattr(conf, option)
+        if port is not None and not 1 <= port <= LAST_PORT:
+            raise ConfigurationError(
+                f"heald: --{option.replace('_', '-')} {port}: give a port from 1 to {LAST_PORT}"
+            )
 
 
 def apply_defaults(conf: cfg.ConfigOpts) -> None:

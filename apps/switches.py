@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Protocol
 
@@ -17,6 +19,8 @@ from heald.internal.v1 import session_pb2 as pb
 
 COMPLAIN_S = 60.0
 """A switch retries every few seconds; the same trouble with it is logged once in so long."""
+COMPLAINTS = 20
+"""Different troubles with one host that are logged in that time."""
 CHECK_S = 1.0
 
 log = logging.getLogger("heald.switch")
@@ -48,20 +52,28 @@ class Switches:
 
     # ---- switches ------------------------------------------------------------------------------
 
-    def connected(self, connection: SwitchConnection) -> None:
-        """The handshake with a switch is over."""
-        dpid = connection.id
+    def refusal(self, dpid: int) -> str:
+        """Why a switch of this datapath id may not connect; nothing if it may."""
         other = self._connections.get(dpid)
-        if connection.state == DEAD_DISPATCHER:
-            return
         if other is not None:
-            connection.drop(
+            return (
                 f"has the datapath id {dpid:#018x} of {other.name} at {other.peer}, which stays; "
                 "give each switch its own"
             )
-            return
         if self._expected is not None and dpid not in self._expected:
-            connection.drop(_unlisted(dpid))
+            return _unlisted(dpid)
+        return ""
+
+    def connected(self, connection: SwitchConnection) -> None:
+        """The handshake with a switch is over."""
+        dpid = connection.id
+        if connection.state == DEAD_DISPATCHER:
+            return
+        if dpid is None:
+            connection.drop("told no datapath id")
+            return
+        if reason := self.refusal(dpid):
+            connection.drop(reason)
             return
         self._connections[dpid] = connection
         self._name(connection)
@@ -98,7 +110,18 @@ class Switches:
         )
         self._sessions[connection.id] = session
         connection.receiver = session
-        session.begin()
+        with self._guarded(session.dpid):
+            session.begin()
+
+    @contextmanager
+    def _guarded(self, dpid: int) -> Iterator[None]:
+        """An error of Heald's own about one switch ends that switch's session and nothing else."""
+        connection = self._connections[dpid]
+        try:
+            yield
+        except Exception:
+            log.exception("%s: session ended by an error", connection.name)
+            connection.drop("internal error")
 
     def _name(self, connection: SwitchConnection) -> None:
         name = (self._expected or {}).get(connection.id)
@@ -108,7 +131,8 @@ class Switches:
         host = connection.peer.rpartition(":")[0]
         now_s = time.monotonic()
         self._said = {key: at for key, at in self._said.items() if now_s - at < COMPLAIN_S}
-        if (host, reason) not in self._said:
+        of_host = sum(each == host for each, _ in self._said)
+        if (host, reason) not in self._said and of_host < COMPLAINTS:
             self._said[host, reason] = now_s
             log.error("%s: refused: %s", connection.name, reason)
 
@@ -128,7 +152,8 @@ class Switches:
         elif kind == "read_back":
             session = self._session(message.read_back.dpid, message.read_back.session)
             if session is not None:
-                session.read_back()
+                with self._guarded(session.dpid):
+                    session.read_back()
         elif kind == "expect":
             self._expect(dict(message.expect.switches))
         elif kind == "addresses":
@@ -149,7 +174,8 @@ class Switches:
             return  # Of a session that is over; the brain has been told.
         if batch.epoch < newest:
             session.refuse(batch, f"epoch {batch.epoch} has been replaced by {newest}")
-        else:
+            return
+        with self._guarded(session.dpid):
             session.execute(batch, pause=lambda: hub.sleep(0))
 
     def _expect(self, switches: dict[int, str]) -> None:
@@ -180,7 +206,8 @@ class Switches:
             sessions = list(self._sessions.values())
             for index, session in enumerate(sessions):
                 if self._sessions.get(session.dpid) is session:
-                    session.poll()
+                    with self._guarded(session.dpid):
+                        session.poll()
                 self._rest_until(began_s + interval_s * (index + 1) / len(sessions))
             self._rest_until(began_s + interval_s)
 
@@ -193,7 +220,9 @@ class Switches:
         while True:
             hub.sleep(CHECK_S)
             for session in list(self._sessions.values()):
-                session.check()
+                if self._sessions.get(session.dpid) is session:
+                    with self._guarded(session.dpid):
+                        session.check()
 
 
 def _unlisted(dpid: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -68,7 +69,10 @@ def free_port() -> int:
 class Controller:
     """A running `ryu-manager apps.fabric`."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(
+        self, directory: Path, *options: str, descriptors: tuple[int, int] | None = None
+    ) -> None:
+        """``descriptors``: its RLIMIT_NOFILE, soft and hard."""
         directory.mkdir(exist_ok=True)
         self.port = free_port()
         self.log_path = directory / "controller.log"
@@ -86,6 +90,8 @@ class Controller:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
+        if descriptors is not None:
+            resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, descriptors)
 
     @property
     def log(self) -> str:
@@ -245,9 +251,7 @@ class Switch:
         if kind == MessageType.ECHO_REQUEST:
             return compose(MessageType.ECHO_REPLY, message[HEADER_BYTES:], xid)
         if kind == MessageType.FEATURES_REQUEST:
-            return compose(
-                MessageType.FEATURES_REPLY, _FEATURES.pack(self.dpid, 0, 5, 0, 0, 0), xid
-            )
+            return features(self.dpid, xid)
         if kind == MessageType.BARRIER_REQUEST:
             return compose(MessageType.BARRIER_REPLY, xid=xid)
         if kind == MessageType.MULTIPART_REQUEST:
@@ -277,6 +281,43 @@ class Switch:
             )
             for index, body in enumerate(bodies)
         )
+
+
+class RawSwitch:
+    """A connection that says only what the test sends."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), DEADLINE_S)
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def ended(self, within_s: float) -> bool:
+        """Whether the controller ends the connection in that time; closes it in any case."""
+        deadline_s = time.monotonic() + within_s
+        with self._socket:
+            while (left_s := deadline_s - time.monotonic()) > 0:
+                self._socket.settimeout(left_s)
+                try:
+                    if not self._socket.recv(1 << 16):
+                        return True
+                except TimeoutError:
+                    break
+                except OSError:
+                    return True
+        return False
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def features(dpid: int, xid: int = 1) -> bytes:
+    return compose(MessageType.FEATURES_REPLY, _FEATURES.pack(dpid, 0, 5, 0, 0, 0), xid)
+
+
+def ports_reply(ports: bytes, more: bool = False) -> bytes:
+    body = _MULTIPART.pack(MultipartType.PORT_DESC, more) + ports
+    return compose(MessageType.MULTIPART_REPLY, body, 1)
 
 
 def port_desc(number: int, state: int) -> bytes:

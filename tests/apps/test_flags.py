@@ -49,6 +49,10 @@ def test_an_attached_brain_needs_no_topology() -> None:
         ([], "no topology; give the YAML file"),
         (["--fabric-brain=/run/b.sock"], "give 'embedded' or 'unix:PATH'"),
         (["--fabric-brain=unix:"], "give 'embedded' or 'unix:PATH'"),
+        (
+            ["--fabric-topology=a.yaml", "--fabric-poll-interval=nan"],
+            r"nan: give seconds from 0\.1",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said_with_the_cure(arguments: list[str], text: str) -> None:
@@ -85,3 +89,19 @@ def test_switches_are_awaited_on_loopback_unless_told_otherwise(
     conf(args=arguments, project="heald-test", default_config_files=[])
     flags.apply_defaults(conf)
     assert (conf.ofp_listen_host, conf.ofp_tcp_listen_port) == (host, port)
+
+
+@pytest.mark.parametrize("interval", ["inf", "-inf", "0", "1e9"])
+def test_an_interval_out_of_bounds_is_refused(interval: str) -> None:
+    with pytest.raises(SystemExit):
+        given("--fabric-topology=a.yaml", f"--fabric-poll-interval={interval}")
+
+
+@pytest.mark.parametrize("option", ["ofp-tcp-listen-port", "ofp-ssl-listen-port"])
+@pytest.mark.parametrize("port", [-5, 0, 65536, 99999])
+def test_a_port_that_is_none_is_refused(option: str, port: int) -> None:
+    conf = cfg.ConfigOpts()
+    conf.register_cli_opts([cfg.IntOpt("ofp-tcp-listen-port"), cfg.IntOpt("ofp-ssl-listen-port")])
+    conf(args=[f"--{option}={port}"], project="heald-test", default_config_files=[])
+    with pytest.raises(flags.ConfigurationError, match=f"--{option} {port}: give a port from 1 to"):
+        flags.check_ports(conf)

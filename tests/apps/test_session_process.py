@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -18,10 +20,14 @@ from tests.apps.peers import (
     LIVE,
     Brain,
     Controller,
+    RawSwitch,
     Switch,
     eventually,
+    features,
     hello_of,
+    port_desc,
     port_status,
+    ports_reply,
     short_directory,
 )
 
@@ -356,3 +362,122 @@ def test_a_port_in_use_is_one_clear_sentence(controller: Controller, directory: 
     assert second.process.wait(20) == 3
     assert f"cannot listen for switches on 127.0.0.1:{controller.port}" in second.log
     assert "Traceback" not in second.log
+
+
+def test_ports_before_a_datapath_id_end_that_connection_and_no_other_is_hindered(
+    controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    # Before the brain is linked, so that nothing is expected yet.
+    hasty = RawSwitch(controller.port)
+    hasty.send(compose(MessageType.HELLO) + ports_reply(port_desc(1, LIVE)))
+    assert hasty.ended(within_s=5)
+    controller.await_log("a PORT_DESC reply before the FEATURES_REPLY")
+    brain.accept({dpid: "leaf-1"})
+    connect(dpid)
+    assert brain.next("connected").connected.dpid == dpid
+
+
+def test_a_switch_cannot_take_another_datapath_id(
+    controller: Controller, brain: Brain, dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-1", dpid + 0x10000: "leaf-2"})
+    fickle = RawSwitch(controller.port)
+    fickle.send(compose(MessageType.HELLO) + features(dpid) + features(dpid + 0x10000))
+    assert fickle.ended(within_s=5)
+    controller.await_log("a second FEATURES_REPLY")
+
+
+def test_a_port_that_is_none_is_one_clear_sentence(directory: Path) -> None:
+    running = Controller(
+        directory / "none", "--fabric-brain=unix:b.sock", "--ofp-tcp-listen-port=99999"
+    )
+    assert running.process.wait(20) == 3
+    assert "--ofp-tcp-listen-port 99999: give a port from 1 to 65535" in running.log
+    assert "Traceback" not in running.log
+
+
+def test_an_unlisted_switch_is_refused_before_it_tells_its_ports(
+    controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    unlisted = dpid + 0x20000
+    brain.accept({dpid: "leaf-1"})
+    connect(dpid)
+    brain.next("readback")
+    switch = RawSwitch(controller.port)
+    switch.send(compose(MessageType.HELLO) + features(unlisted))
+    assert switch.ended(within_s=2)
+    controller.await_log(f"datapath id {unlisted:#018x} is not in the topology")
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "reason"),
+    [(1, 1, "more than 8192 ports"), (1, 0, "more than 2 MiB before the end of the handshake")],
+)
+def test_ports_without_end_are_refused(
+    controller: Controller, brain: Brain, dpid: int, first: int, step: int, reason: str
+) -> None:
+    brain.accept({dpid: "leaf-1"})
+    switch = RawSwitch(controller.port)
+    switch.send(compose(MessageType.HELLO) + features(dpid))
+    with suppress(ConnectionError):
+        for part in range(60):
+            numbers = range(1000 * part, 1000 * part + 1000)
+            ports = b"".join(port_desc(first + step * number, LIVE) for number in numbers)
+            switch.send(ports_reply(ports, more=True))
+    assert switch.ended(within_s=5)
+    controller.await_log(reason)
+
+
+def test_a_handshake_that_takes_too_long_ends_whatever_is_sent(
+    controller: Controller, brain: Brain, dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-1"})
+    began_s = time.monotonic()
+    switch = RawSwitch(controller.port)
+    switch.send(compose(MessageType.HELLO) + features(dpid))
+    with suppress(ConnectionError):
+        while time.monotonic() - began_s < 14:
+            switch.send(compose(MessageType.ECHO_REQUEST))
+            time.sleep(0.2)
+    assert 9 < time.monotonic() - began_s < 12
+    switch.close()
+    controller.await_log("no handshake within 10 s")
+
+
+def test_unfinished_handshakes_do_not_keep_a_switch_out(
+    controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-1"})
+    idle = [RawSwitch(controller.port) for _ in range(300)]
+    controller.await_log("gave way to a newer connection")
+    connect(dpid)
+    assert brain.next("connected").connected.dpid == dpid
+    assert idle[0].ended(within_s=1)
+    for each in idle:
+        each.close()
+
+
+def test_without_descriptors_it_waits_for_better_times(directory: Path) -> None:
+    brain = Brain(directory / "d.sock")
+    running = Controller(
+        directory / "descriptors",
+        f"--fabric-brain=unix:{directory}/d.sock",
+        descriptors=(100, 160),
+    )
+    running.await_listening()
+    assert resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE) == (160, 160)
+    brain.accept({1: "leaf-1"})
+    idle = [RawSwitch(running.port) for _ in range(200)]
+    running.await_log("refuses connections")
+    # Even with nothing in reserve.
+    resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (20, 160))
+    late = RawSwitch(running.port)
+    running.await_log("cannot accept")
+    for each in (late, *idle):
+        each.close()
+    resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (160, 160))
+    switch = Switch(running.port, 1)
+    assert brain.next("connected").connected.dpid == 1
+    assert running.stop() == 0
+    switch.close()
+    brain.close()
