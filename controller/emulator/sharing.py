@@ -135,6 +135,7 @@ class _Filling:
         self._weight = np.take_along_axis(weight, order, axis=1).T.copy()
         self._adapts = flows.adapts[matters]
         self._active = self._lane < lane_count
+        self._weight *= self._active
         cap = flows.rate[matters] / flows.weight[matters]
         self._known = np.repeat(cap[None, :], len(self._lane), axis=0)
 
@@ -142,8 +143,8 @@ class _Filling:
         count = len(self._port)
         while self._active.any():
             at = self._active
-            lanes = self._lane[at]
-            weight = summed(lanes, self._weight[at], count)
+            lanes = self._lane.ravel()
+            weight = summed(lanes, self._weight.ravel(), count + 1)[:-1]
             estimate = np.append(self._estimate(weight), np.inf)
             ahead = self._tightest(estimate)
             settled = self._settled(weight, estimate, ahead)
@@ -153,8 +154,9 @@ class _Filling:
             np.minimum(self._known, self._tightest(new), out=self._known)
             estimate[:-1][settled] = np.inf
             done = at & (self._known <= self._tightest(estimate) * (1 + _EPSILON))
-            rate = self._weight[done] * self._known[done]
-            self._fixed += summed(self._lane[done], rate, count)
+            rate = self._weight * self._known * done
+            self._fixed += summed(lanes, rate.ravel(), count + 1)[:-1]
+            self._weight *= ~done
             self._active &= ~done
             self._drop_finished()
         return self._full
