@@ -151,6 +151,9 @@ class Switches:
             session.refuse(batch, f"epoch {batch.epoch} has been replaced by {newest}")
         else:
             session.execute(batch, pause=lambda: hub.sleep(0))
+            # Reading a socket that has more does not yield, and hundreds of batches may come at
+            # once: without their turn, switches would be taken for silent.
+            hub.sleep(0)
 
     def _expect(self, switches: dict[int, str]) -> None:
         self._expected = switches
