@@ -177,6 +177,9 @@ class Switches:
             return
         with self._guarded(session.dpid):
             session.execute(batch, pause=lambda: hub.sleep(0))
+            # Reading a socket that has more does not yield, and hundreds of batches may come at
+            # once: without their turn, switches would be taken for silent.
+            hub.sleep(0)
 
     def _expect(self, switches: dict[int, str]) -> None:
         self._expected = switches

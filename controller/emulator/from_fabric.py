@@ -12,10 +12,19 @@ _MAC_PORT_BITS = 16
 
 
 def switches(fabric: Fabric, persona: Persona, now: float = 0.0) -> dict[str, Switch]:
-    """Each switch of the fabric by name, with a port for each link and NIC, all of them up, and on
-    each port the queues of the fabric's classes. Its description is its name."""
+    """Each switch of the fabric by name, with :func:`ports`. Its description is its name."""
+    of_switch = ports(fabric)
+    return {
+        each.name: Switch(each.dpid, of_switch[each.name], persona, datapath=each.name, now=now)
+        for each in fabric.switches
+    }
+
+
+def ports(fabric: Fabric) -> dict[str, list[PortEntry]]:
+    """Of each switch by name: a port for each link and NIC, all of them up, and on each port the
+    queues of the fabric's classes."""
     queues = sorted({0, *(each.queue for each in fabric.classes)})
-    ports: dict[str, list[PortEntry]] = {each.name: [] for each in fabric.switches}
+    out: dict[str, list[PortEntry]] = {each.name: [] for each in fabric.switches}
     capacity = [(arc.tail, arc.capacity_bps) for arc in fabric.arcs]
     capacity += [(port, nic.capacity_bps) for nic in fabric.nics for port in nic.attachments]
     for port, bps in sorted(capacity):
@@ -27,8 +36,5 @@ def switches(fabric: Fabric, persona: Persona, now: float = 0.0) -> dict[str, Sw
             int(bps),
             queues={queue: QueueState() for queue in queues},
         )
-        ports[port.switch].append(entry)
-    return {
-        each.name: Switch(each.dpid, ports[each.name], persona, datapath=each.name, now=now)
-        for each in fabric.switches
-    }
+        out[port.switch].append(entry)
+    return out

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from random import Random
 
+from controller.emulator import from_fabric
 from controller.emulator.nodes import NEVER_LOST, Connection, HostFrame, Node, Output
 from controller.emulator.personas import Persona
-from controller.emulator.ports import PortEntry, QueueState
+from controller.emulator.ports import QueueState
 from controller.emulator.switch import (
     Connected,
     Disconnected,
@@ -50,11 +52,10 @@ class Network:
         """Told the time of each event before it happens."""
         self.before_reading: Callable[[str], None] = _nothing
         """Told the switch that is about to be given an event, so that its counters can be right."""
-        if queues is None:
-            queues = {c.queue: QueueState() for c in fabric.classes}
         self.wires_version = 0
         """Counts changes of what wires carry."""
         self._queues = queues
+        self._plain_ports = from_fabric.ports(fabric)
         self.wires: dict[str, Wire] = {}
         self.wire_at: dict[End, tuple[Wire, Direction]] = {}
         """The wire of each end, and its direction away from there."""
@@ -87,20 +88,13 @@ class Network:
 
     def _make(self, node: Node, now: float) -> Switch:
         ports = []
-        for end in sorted(self._ports[node.name]):
-            wire, _ = self.wire_at[end]
-            queues = {
-                number: QueueState(queue.min_rate, queue.max_rate)
-                for number, queue in self._queues.items()
-            }
-            speed = int(wire.capacity_bps)
-            dpid = self.fabric.switch_by_name[node.name].dpid
-            mac = 0x020000000000 | (dpid & 0xFFFFFF) << 16 | end.port & 0xFFFF
-            name = f"{node.name}-{end.port}"[-15:]
-            ports.append(PortEntry(end.port, name, mac, speed, link=wire.up, queues=queues))
+        for plain in self._plain_ports[node.name]:
+            queues = plain.queues if self._queues is None else self._queues
+            fresh = {n: QueueState(q.min_rate, q.max_rate) for n, q in queues.items()}
+            wire, _ = self.wire_at[PortRef(node.name, plain.number)]
+            ports.append(replace(plain, link=wire.up, queues=fresh))
         dpid = self.fabric.switch_by_name[node.name].dpid
-        local = node.local(now)
-        return Switch(dpid, ports, node.persona, datapath=node.name, now=local)
+        return Switch(dpid, ports, node.persona, datapath=node.name, now=node.local(now))
 
     # ---- What happens from outside ----
 

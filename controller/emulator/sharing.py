@@ -16,6 +16,7 @@ than its maximum, and no less than its minimum as long as it has so much to send
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,74 +118,83 @@ class _Filling:
         of_port = summed(lanes.port, offered, port_count)
         slack = 1 + _EPSILON
         fits = (of_port <= lanes.capacity * slack)[lanes.port] & (offered <= most * slack)
-        # A lane that cannot be full needs no more thought; beside one that is limited by itself,
-        # though, the port may be.
+        # A lane that cannot be full needs no more thought: of its port, no lane can.
         self._open = ~fits
         self._crowded = of_port > lanes.capacity * slack
         self._fixed = np.zeros(lane_count)
-        lane = flows.lane
-        padded = np.append(self._open, False)
-        matters: Bools = np.logical_or.reduce(padded[lane], axis=1)
-        self._settle_rest(flows, ~matters, lane_count)
-        self._lane = lane[matters]
-        self._weight = (flows.weight[:, None] * flows.part)[matters]
-        self._cap = (flows.rate / flows.weight)[matters]
+        relevant = np.append(self._open, False)[flows.lane]
+        columns = relevant.sum(axis=1)
+        matters = columns > 0
+        relevant = relevant[matters]
+        # Here a column is a flow, its lanes that matter first; the place behind the lanes stands
+        # for none.
+        order = np.argsort(~relevant, axis=1, kind="stable")[:, : columns.max(initial=0)]
+        lane = np.where(relevant, flows.lane[matters], lane_count)
+        weight = flows.weight[matters, None] * flows.part[matters]
+        self._lane = np.take_along_axis(lane, order, axis=1).T.copy()
+        self._weight = np.take_along_axis(weight, order, axis=1).T.copy()
         self._adapts = flows.adapts[matters]
-        self._active = self._lane >= 0
-
-    def _settle_rest(self, flows: Flows, rows: Bools, lanes: int) -> None:
-        """Flows that meet no lane that could be full get their rate."""
-        at = (flows.lane >= 0) & rows[:, None]
-        rate = np.broadcast_to(flows.rate[:, None], at.shape) * flows.part
-        self._fixed += summed(flows.lane[at], rate[at], lanes)
+        self._active = self._lane < lane_count
+        self._weight *= self._active
+        cap = flows.rate[matters] / flows.weight[matters]
+        self._known = np.repeat(cap[None, :], len(self._lane), axis=0)
 
     def run(self) -> Floats:
         count = len(self._port)
         while self._active.any():
             at = self._active
-            lanes = self._lane[at]
-            weight = summed(lanes, self._weight[at], count)
-            estimate = self._estimate(weight)
-            known = self._tightest(np.append(self._full, np.inf))
-            known = np.minimum(known, self._cap[:, None])
-            ahead = self._tightest(np.append(estimate, np.inf))
-            # Lanes some of whose flows are held back elsewhere, maybe, at a lower level.
-            lane_bad = np.zeros(count, bool)
-            here = np.append(estimate, np.inf)[self._lane]
-            slack = here * (1 - _EPSILON)
-            bad = at & (np.minimum(ahead, known) < slack)
-            lane_bad[self._lane[bad]] = True
-            port_bad = np.zeros(len(self._capacity), bool)
-            # What a queue leaves of its minimum is taken care of in the next filling.
-            port_bad[self._port[lane_bad & ~self._promised]] = True
-            by_itself = (estimate >= self._own) & ~lane_bad
-            settled = self._open & (weight > 0) & (~port_bad[self._port] | by_itself)
-            settled &= np.isfinite(estimate)
-            if not settled.any() and not (at & (known <= ahead)).any():
-                # Rounding alone gets here: the lowest lane waits for no other.
-                settled[np.argmin(np.where(self._open & (weight > 0), estimate, np.inf))] = True
-            self._full[settled] = estimate[settled]
+            lanes = self._lane.ravel()
+            weight = summed(lanes, self._weight.ravel(), count + 1)[:-1]
+            estimate = np.append(self._estimate(weight), np.inf)
+            ahead = self._tightest(estimate)
+            settled = self._settled(weight, estimate, ahead)
+            self._full[settled] = estimate[:-1][settled]
             self._open &= ~settled
-            known = np.minimum(self._tightest(np.append(self._full, np.inf)), self._cap[:, None])
-            still = np.append(np.where(self._open, estimate, np.inf), np.inf)
-            done = at & (known <= self._tightest(still) * (1 + _EPSILON))
-            rate = self._weight * known
-            self._fixed += summed(self._lane[done], rate[done], count)
+            new = np.append(np.where(settled, self._full, np.inf), np.inf)
+            np.minimum(self._known, self._tightest(new), out=self._known)
+            estimate[:-1][settled] = np.inf
+            done = at & (self._known <= self._tightest(estimate) * (1 + _EPSILON))
+            rate = self._weight * self._known * done
+            self._fixed += summed(lanes, rate.ravel(), count + 1)[:-1]
+            self._weight *= ~done
             self._active &= ~done
             self._drop_finished()
         return self._full
 
+    def _settled(self, weight: Floats, estimate: Floats, ahead: Floats) -> Bools:
+        """The lanes whose estimate is right: none of their flows stops below it elsewhere."""
+        count = len(self._port)
+        held = np.minimum(ahead, self._known)
+        below = self._active & (held < estimate.take(self._lane) * (1 - _EPSILON))
+        lane_bad = np.zeros(count + 1, bool)
+        lane_bad[self._lane[below]] = True
+        lane_bad = lane_bad[:-1]
+        port_bad = np.zeros(len(self._capacity), bool)
+        # What a queue leaves of its minimum is taken care of in the next filling.
+        port_bad[self._port[lane_bad & ~self._promised]] = True
+        by_itself = (estimate[:-1] >= self._own) & ~lane_bad
+        waiting = self._open & (weight > 0) & np.isfinite(estimate[:-1])
+        settled: Bools = waiting & (~port_bad[self._port] | by_itself)
+        if not settled.any() and not (self._active & (self._known <= ahead)).any():
+            # Rounding alone gets here: the lowest lane waits for no other.
+            settled[np.argmin(np.where(waiting, estimate[:-1], np.inf))] = True
+        return settled
+
     def _drop_finished(self) -> None:
-        left: Bools = np.logical_or.reduce(self._active, axis=1)
-        if left.sum() < 0.7 * len(left):
-            self._lane, self._weight = self._lane[left], self._weight[left]
-            self._cap, self._adapts = self._cap[left], self._adapts[left]
-            self._active = self._active[left]
+        left: Bools = np.logical_or.reduce(self._active, axis=0)
+        if left.sum() < 0.85 * len(left):
+            self._lane = self._lane[:, left]
+            self._weight = self._weight[:, left]
+            self._known = self._known[:, left]
+            self._adapts = self._adapts[left]
+            self._active = self._active[:, left]
 
     def _tightest(self, by_lane: Floats) -> Floats:
         """The lowest level on the way up to each lane; of flows that adapt, on the whole way."""
-        level = np.minimum.accumulate(by_lane[self._lane], axis=1)
-        level[self._adapts] = level[self._adapts, -1:]
+        level: Floats = by_lane.take(self._lane)
+        for before, here in pairwise(level):
+            np.minimum(before, here, out=here)
+        np.copyto(level, level[-1], where=self._adapts)
         return level
 
     def _estimate(self, weight: Floats) -> Floats:

@@ -150,6 +150,9 @@ class WayCache:
 
     def find(self, headers: int) -> Ways:
         """``headers`` as they arrive, with the port they came by."""
+        if h.IP_FRAGMENT.get(headers):
+            # Lookups see other headers than these.
+            return self._explore(headers)[0]
         entry = self._state.tables[0].find(headers)
         classes = self._behind_entry.get(id(entry))
         if classes is None:
@@ -179,7 +182,7 @@ class WayCache:
         for mask, members in classes.items():
             known = members.get(headers & mask)
             if known is not None and (
-                mask & h.IN_PORT.mask or h.IN_PORT.get(headers) not in known.ports
+                mask & h.IN_PORT.mask == h.IN_PORT.mask or h.IN_PORT.get(headers) not in known.ports
             ):
                 return known
         return None

@@ -95,6 +95,9 @@ class Engine:
         # Weights of a plan, demands, and those of the demands that the plan has no path for.
         self._without_path: tuple[object, Demands, tuple[DemandKey, ...]] | None = None
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
+        self._intents: dict[str, ev.WantedIntent] = {}
+        self._a_priori = connectivity(fabric, {})
+        self.demands: Demands = self._measurements.demands(self._a_priori)
         self._want(intents)
         self._statuses.leave(withdrawing, self._serial)
         self.link_state: LinkState = self._measurements.link_state(self._links.up(), now)
@@ -121,8 +124,8 @@ class Engine:
             case ev.Continued():
                 self.reconciler.continued()
             case ev.IntentsChanged():
-                self._want(event.intents)
-                self._planner.want(Reason.CHANGE)
+                if self._want(event.intents):
+                    self._planner.want(Reason.CHANGE)
                 if event.intents:
                     self.reconciler.take_over()
             case ev.PlanMade():
@@ -174,13 +177,20 @@ class Engine:
 
     # ---- intents and plans ----------------------------------------------------------------------
 
-    def _want(self, intents: Mapping[str, ev.WantedIntent]) -> None:
+    def _want(self, intents: Mapping[str, ev.WantedIntent]) -> bool:
+        """Returns whether that changes anything but their generations: those need no plan."""
+        joined = {name: intent.nics for name, intent in intents.items()}
+        if joined == {name: intent.nics for name, intent in self._intents.items()}:
+            self._intents = dict(intents)
+            self._statuses.want(self._intents, self._serial)
+            return False
         self._serial += 1
         self._intents = dict(intents)
         self._statuses.want(self._intents, self._serial)
         nics = {name: i.nics for name, i in self._intents.items() if len(i.nics) > 1}
         self._a_priori = connectivity(self.fabric, nics)
-        self.demands: Demands = self._measurements.demands(self._a_priori)
+        self.demands = self._measurements.demands(self._a_priori)
+        return True
 
     def _snapshots(self) -> Snapshots:
         return Snapshots(self.fabric, self.demands, self.link_state, self._serial)

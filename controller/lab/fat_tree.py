@@ -32,9 +32,7 @@ def fat_tree(k: int, capacity: str = "100G") -> str:
                 f"  - [agg{pod}-{i}:{half + j + 1}, core{i * half + j}:{pod + 1}]"
                 for j in range(half)
             ]
-    switches += [
-        f"  core{i}: {{role: core, dpid: {0x8000 + i + 1}}}" for i in range(half * half)
-    ]
+    switches += [f"  core{i}: {{role: core, dpid: {0x8000 + i + 1}}}" for i in range(half * half)]
     lines = [
         f"fabric: fat-tree-{k}",
         f"defaults: {{link: {{capacity: {capacity}}}, nic: {{capacity: {capacity}}}}}",

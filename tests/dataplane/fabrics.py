@@ -51,7 +51,7 @@ def fabric(
     for number, on in enumerate(hosts, 1):
         edge = names.index(on[0])
         addresses = (
-            IPv4Address(f"10.{edge}.{number >> 8}.{number & 255}"),
+            IPv4Address((10 << 24) + (edge << 16) + number),
             IPv6Address(f"fd00:0:{edge:x}::{number:x}"),
         )
         attachments = tuple(port(switch) for switch in on)

@@ -66,8 +66,8 @@ class Stream(Queue):
         self._scheduler.ready(self)
 
     def deliver(self) -> None:
-        # Mostly a message or a few; now and then a single byte, or all of it.
-        size = int(2 ** (16 * self._scheduler.random.random() ** 1.3))
+        # Mostly less than a message; now and then a single byte, or many messages at once.
+        size = int(2 ** (11 * self._scheduler.random.random()))
         piece = bytes(self._waiting[:size])
         del self._waiting[:size]
         self._arrive(piece)

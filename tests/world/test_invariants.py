@@ -15,7 +15,7 @@ from tests.dataplane import fabrics
 from tests.world.story import Story
 
 SEEDS_FILE = Path(__file__).with_name("seeds.txt")
-DEFAULT_SEEDS = range(24)
+DEFAULT_SEEDS = range(12)
 FABRICS = {
     "leaf-spine": lambda: fabrics.leaf_spine(3, 2, 1),
     "fat-tree": lambda: fabrics.fat_tree(4),

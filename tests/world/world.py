@@ -376,10 +376,10 @@ class World:
             kind = header(message).type
             is_end = kind == MessageType.MULTIPART_REPLY and not multipart(message)[1]
             session = self._connections[switch].session
-            if session is not None and (is_end or kind == MessageType.BARRIER_REPLY):
-                if switch in self.losing:
-                    self.losing.discard(switch)
-                    continue
+            is_answer = is_end or kind == MessageType.BARRIER_REPLY
+            if session is not None and is_answer and switch in self.losing:
+                self.losing.discard(switch)
+                continue
             out.append(message)
         return b"".join(out)
 

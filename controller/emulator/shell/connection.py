@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from collections import deque
 from collections.abc import Callable
 from itertools import count
 
@@ -18,10 +19,16 @@ from controller.emulator.switch import (
     Switch,
     TimePassed,
 )
+from controller.openflow.wire import DecodeError, MessageType, split
 
-READ_BYTES = 1 << 11
-"""Taken at a time: some 20 flow entries, so that hundreds of switches in one process all have their
-turn within a second."""
+READ_BYTES = 1 << 16
+SLICE_BYTES = 1 << 11
+"""Given to a switch at a time, and at least one message: some 20 flow entries, so that hundreds of
+switches in one process take turns."""
+TURN_S = 0.02
+"""Then connections are looked at again."""
+BACKLOG_LIMIT_BYTES = 1 << 20
+"""A switch reads no more while it has so much to do."""
 WRITE_LIMIT_BYTES = 4 << 20
 """A switch reads no more while so much waits for its controller, and tells it no news."""
 FIRST_RETRY_S, LAST_RETRY_S = 0.25, 8.0
@@ -29,14 +36,44 @@ STABLE_S = 5.0
 CONNECT_S = 10.0
 
 
+class Turns:
+    """Lets players work off what they have received, one slice after the other."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Player] = deque()
+        self._due = False
+
+    def ask(self, player: Player) -> None:
+        self._waiting.append(player)
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self._take)
+
+    def _take(self) -> None:
+        until = self._loop.time() + TURN_S
+        while self._waiting and self._loop.time() < until:
+            player = self._waiting.popleft()
+            if player.work():
+                self._waiting.append(player)
+        self._due = bool(self._waiting)
+        if self._due:
+            self._loop.call_soon(self._take)
+
+
 class Player:
-    """Plays one switch. ``on_frames`` gets what it sends to its neighbours."""
+    """Plays one switch. ``on_frames`` gets what it sends to its neighbours.
+
+    Echoes are answered at once, whatever waits: a switch with much to do is not a dead one, and
+    here hundreds share one processor.
+    """
 
     def __init__(
         self,
         name: str,
         switch: Switch,
         controller: ControllerAddress,
+        turns: Turns,
         on_frames: Callable[[str, list[Emitted]], None],
     ) -> None:
         self.name = name
@@ -44,7 +81,13 @@ class Player:
         self.connects = 0
         self.last_error = ""
         self._controller = controller
+        self._turns = turns
         self._on_frames = on_frames
+        self._rest = b""
+        self._backlog: deque[bytes] = deque()
+        self._backlog_bytes = 0
+        self._greeted = False
+        self._waits_for: set[str] = set()
         self._numbers = count(1)
         self._transport: asyncio.Transport | None = None
         self._connection = 0
@@ -102,15 +145,70 @@ class Player:
     def opened(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._connection = next(self._numbers)
+        self._rest = b""
+        self._greeted = False
+        self._waits_for.clear()
         self.connects += 1
         self.event(Connected(self._connection))
 
     def received(self, data: bytes) -> None:
-        self._carry_out(self.switch.receive(self._connection, data, self._loop.time()))
+        try:
+            messages, self._rest = split(self._rest + data)
+        except DecodeError:
+            # The switch shall see for itself, and end the connection.
+            messages, self._rest = [self._rest + data], b""
+        was_idle = not self._backlog
+        for message in messages:
+            if self._greeted and message[1] == MessageType.ECHO_REQUEST:
+                self._echo(message)
+            else:
+                self._greeted = True
+                self._backlog.append(message)
+                self._backlog_bytes += len(message)
+        if self._backlog_bytes > BACKLOG_LIMIT_BYTES:
+            self.hold("backlog")
+        if was_idle and self._backlog:
+            self._turns.ask(self)
+
+    def _echo(self, message: bytes) -> None:
+        if self._transport is not None and not self._waits_for:
+            reply = bytes((message[0], MessageType.ECHO_REPLY)) + message[2:]
+            self._transport.write(reply)
+
+    def work(self) -> bool:
+        """Do a slice of what was received; returns whether there is more."""
+        data = []
+        size = 0
+        while self._backlog and size < SLICE_BYTES:
+            message = self._backlog.popleft()
+            size += len(message)
+            data.append(message)
+        self._backlog_bytes -= size
+        if self._backlog_bytes < BACKLOG_LIMIT_BYTES // 2:
+            self.release("backlog")
+        if data and self._transport is not None:
+            now = self._loop.time()
+            self._carry_out(self.switch.receive(self._connection, b"".join(data), now))
+        return bool(self._backlog)
+
+    def hold(self, reason: str) -> None:
+        """Read no more, until every reason for it is released."""
+        if not self._waits_for and self._transport is not None:
+            self._transport.pause_reading()
+        self._waits_for.add(reason)
+
+    def release(self, reason: str) -> None:
+        if reason in self._waits_for:
+            self._waits_for.discard(reason)
+            transport = self._transport
+            if not self._waits_for and transport is not None and not transport.is_closing():
+                transport.resume_reading()
 
     def lost(self, error: Exception | None) -> None:
         self.last_error = str(error) if error else "the controller closed the connection"
         self._transport = None
+        self._backlog.clear()
+        self._backlog_bytes = 0
         self.event(Disconnected(self._connection))
 
     # ---- what the switch does ----
@@ -147,7 +245,6 @@ class _Protocol(asyncio.BufferedProtocol):
         self._ended = ended
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._transport: asyncio.Transport | None = None
-        self._closing = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -170,13 +267,10 @@ class _Protocol(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         # The controller takes no answers, so it gets to ask no more questions.
-        assert self._transport is not None
-        self._transport.pause_reading()
+        self._player.hold("answers")
 
     def resume_writing(self) -> None:
-        assert self._transport is not None
-        if not self._transport.is_closing():
-            self._transport.resume_reading()
+        self._player.release("answers")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._player.lost(exc)

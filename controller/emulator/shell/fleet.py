@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from controller.emulator.from_fabric import switches
 from controller.emulator.personas import Persona
 from controller.emulator.shell.address import ControllerAddress
-from controller.emulator.shell.connection import Player
+from controller.emulator.shell.connection import Player, Turns
 from controller.emulator.switch import Emitted, FrameReceived, LinkChanged
 from controller.fabric.model import Fabric, PortRef
 
@@ -45,8 +45,9 @@ class Fleet:
     def __init__(self, fabric: Fabric, persona: Persona, controller: ControllerAddress) -> None:
         loop = asyncio.get_running_loop()
         self.fabric = fabric
+        turns = Turns()
         self.players: Mapping[str, Player] = {
-            name: Player(name, switch, controller, self._send)
+            name: Player(name, switch, controller, turns, self._send)
             for name, switch in switches(fabric, persona, loop.time()).items()
         }
         self._loop = loop
