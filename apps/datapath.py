@@ -9,6 +9,7 @@ of its switch instead of the process's patience.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 from collections import deque
@@ -29,6 +30,8 @@ from ryu.ofproto import ofproto_parser
 from apps.handshake import State, WrongVersionError, for_ryu, hello_failed
 from controller.openflow import decode, encode
 from controller.openflow.wire import DecodeError, Header, MessageType, header, multipart, split
+
+log = logging.getLogger("heald.switch")
 
 SEND_LIMIT_BYTES = 64 << 20
 RECEIVE_BYTES = 1 << 16

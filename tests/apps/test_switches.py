@@ -8,8 +8,8 @@ import pytest
 from ryu.base import app_manager  # noqa: F401  Ryu's controller cannot be imported before it.
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 
-from apps.session import Session
 from apps.switches import Switches
+from controller.dataplane.session.session import Session
 from controller.openflow import decode
 from heald.internal.v1 import session_pb2 as pb
 
