@@ -30,6 +30,8 @@ class Controller:
         self.accepted: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = (
             asyncio.Queue()
         )
+        # Since Python 3.13 a stream that nobody holds any more is closed.
+        self._held: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Controller:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -40,6 +42,7 @@ class Controller:
         self._server.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._held.append(writer)
         await self.accepted.put((reader, writer))
 
     async def next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
