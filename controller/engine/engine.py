@@ -36,7 +36,8 @@ from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
 STARTING_S = 10.0
-"""Switches that have not connected this long after the start are absent, before that awaited."""
+"""Switches that have not connected this long after the start are absent, before that awaited.
+An absent one that the stored plan sends nothing through may hold no rules: it is planned around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class Engine:
         self._planned_serial = 0
         self._committed_serial = 0
         self._started_s = now
+        self._starting = True
         self._measured_s = now
         self._links = LinkBook(fabric)
         self._planner = Planner(strategy)
@@ -172,8 +174,8 @@ class Engine:
         if self.committed:
             self._committed_serial = self._planned_serial
             self._adopting &= bool(self.reconciler.in_state(SwitchState.ABSENT))
-        self._adopting &= now - self._started_s < STARTING_S
-        return out + self._statuses.changes(self._progress(now), self._edges)
+        self._adopting &= self._starting
+        return out + self._statuses.changes(self._progress(), self._edges)
 
     # ---- intents and plans ----------------------------------------------------------------------
 
@@ -323,6 +325,10 @@ class Engine:
     def _tick(self, now: float) -> list[Command]:
         out = self.reconciler.tick(now) + self.reconciler.audit(now)
         self._links.settle(now)
+        if self._starting and now - self._started_s >= STARTING_S:
+            self._starting = False
+            for switch in self._never_used():
+                self._links.exclude(switch, now)
         out += self._links_may_have_changed(now)
         if self.metrics and now - self._measured_s >= self._interval_s:
             self._measured_s = now
@@ -334,9 +340,21 @@ class Engine:
                 out.append(LinksMeasured())
         return out
 
+    def _never_used(self) -> list[str]:
+        """Switches that neither this controller nor the one that left its plan has made use of."""
+        load = self._stored_plan.load_bps if self._stored_plan is not None else {}
+        used = {
+            end.switch
+            for arc in self.fabric.arcs
+            if load.get((arc.tail.switch, arc.tail.port), 0.0) > 0.0
+            for end in (arc.tail, arc.head)
+        }
+        records = self.reconciler.records.values()
+        return [r.name for r in records if not r.connects and r.name not in used]
+
     # ---- reports --------------------------------------------------------------------------------
 
-    def _progress(self, now: float) -> Progress:
+    def _progress(self) -> Progress:
         pairs: dict[str, list[str]] = {}
         if self.plan is not None and self._planned_serial == self._serial:
             for key in self._unroutable(self.plan):
@@ -350,7 +368,7 @@ class Engine:
             absent=self.reconciler.in_state(SwitchState.ABSENT),
             failed=self.reconciler.in_state(SwitchState.FAILED),
             unroutable=pairs,
-            starting=now - self._started_s < STARTING_S,
+            starting=self._starting,
             adopting=self._adopting,
             error=self._planner.last_error,
         )
@@ -371,7 +389,12 @@ class Engine:
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""
         out = self.reconciler.problems()
-        down = {a.link for a in self.fabric.arcs if not self.link_state.up[a.index]}
+        known = {r.name for r in self.reconciler.records.values() if r.connects}
+        down = {
+            arc.link
+            for arc in self.fabric.arcs
+            if not self.link_state.up[arc.index] and {arc.tail.switch, arc.head.switch} <= known
+        }
         out += [f"link {name} is down" for name in sorted(down)]
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")

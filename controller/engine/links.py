@@ -56,6 +56,11 @@ class LinkBook:
         self._live_since.pop(ref, None)
         return news
 
+    def exclude(self, switch: str, now: float) -> None:
+        """A switch of which nothing is known carries nothing before it connects."""
+        for arc in self._fabric.arcs_from[switch]:
+            self.set_port(switch, arc.tail.port, False, now)
+
     def settle(self, now: float) -> None:
         """Let ports that have been live long enough carry traffic again."""
         for ref, since in list(self._live_since.items()):

@@ -19,8 +19,8 @@ def reweigh_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Plan:
 
     The rest is scaled up to the same total. A demand whose weighted trees are all dead is spread
     over its other living trees, and keeps its weights if there is none: the switches' own repair
-    is then all there is. Load and certificate stay those of the whole plan. Returns ``plan``
-    itself when nothing is dead.
+    is then all there is. Load and certificate stay as they were. Returns ``plan`` itself when
+    nothing is dead.
     """
     view = view_of(plan, fabric, link_state)
     known = [k for k in plan.weights if k.ingress in fabric.switch_index]

@@ -116,8 +116,9 @@ def _status(
             return _as(intent, progress, IntentState.INSTALLING, Reason.INSTALLING, message)
         message = "waiting for switches to connect"
         return _as(intent, progress, IntentState.PLANNED, Reason.PLANNED, message)
-    if absent and progress.starting:
-        message = f"waiting for {absent}"
+    if progress.absent and progress.starting:
+        # Any of them may be on the way.
+        message = f"waiting for {', '.join(sorted(progress.absent))}"
         return _as(intent, progress, IntentState.INSTALLING, Reason.INSTALLING, message)
     if absent:
         message = f"{absent} without a session: it goes on forwarding, but changes do not reach it"

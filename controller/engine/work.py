@@ -31,35 +31,30 @@ def make(request: PlanRequest) -> PlanMade:
         )
         if previous is not None:
             worth = worth_committing(previous, plan, fabric, demands, link_state)
-            running = _on_these_snapshots(previous, plan, request)
+            running = _on_these_snapshots(previous, plan.certificate, request)
     elif request.kind is PlanKind.REPAIR:
+        # With links gone, no placement can be better than the best was with them.
         repaired = reweigh_dead(previous, fabric, link_state)
-        made_from = (fabric.version, demands.version, link_state.version)
-        plan = replace(repaired, made_from=made_from)
+        plan = _on_these_snapshots(repaired, previous.certificate, request)
     else:
         plan = previous
     return PlanMade(request.id, plan, compile(fabric, plan, demands), worth, running)
 
 
-def _on_these_snapshots(running: Plan, best: Plan, request: PlanRequest) -> Plan:
-    """The running plan with loads and certificate as of the request's snapshots; the bound is that
-    of ``best``, which was made from them."""
-    fabric = request.fabric
-    mlu, load = evaluate(running, fabric, request.demands, request.link_state)
-    bound = min(best.certificate.bound, mlu)
+def _on_these_snapshots(plan: Plan, best: Certificate, request: PlanRequest) -> Plan:
+    """The plan with loads and certificate as of the request's snapshots, for which ``best`` has a
+    lower bound."""
+    fabric, demands, link_state = request.fabric, request.demands, request.link_state
+    mlu, load = evaluate(plan, fabric, demands, link_state)
+    bound = min(best.bound, mlu)
     return replace(
-        running,
-        made_from=best.made_from,
+        plan,
+        made_from=(fabric.version, demands.version, link_state.version),
         load_bps={
             (arc.tail.switch, arc.tail.port): bps
             for arc, bps in zip(fabric.arcs, load.tolist(), strict=True)
         },
-        certificate=Certificate(
-            running.certificate.strategy,
-            best.certificate.solver,
-            mlu,
-            bound,
-            gap(mlu, bound),
-            best.certificate.seconds,
+        certificate=replace(
+            best, strategy=plan.certificate.strategy, mlu=mlu, bound=bound, gap=gap(mlu, bound)
         ),
     )

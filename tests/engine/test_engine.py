@@ -85,6 +85,39 @@ def test_a_switch_missing_after_a_restart_degrades_the_intent() -> None:
     assert after.states["all"] == [IntentState.DEGRADED]
 
 
+def test_a_switch_that_never_connects_is_planned_around_until_it_does() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect("leaf1", "leaf2", "leaf3", "leaf4", "spine1")
+    world.pass_time(3)
+    assert world.states["all"][-1] is IntentState.INSTALLING
+    assert world.statuses["all"].message == "waiting for spine2"
+    world.pass_time(10)
+    assert world.states["all"][-1] is IntentState.ACTIVE
+    assert load_through(world, "spine2") == 0
+    assert not any("link" in problem for problem in world.engine.problems())
+    # A restart has not seen it either.
+    after = World(
+        network,
+        everyone(network),
+        stored_plan=world.stored[-1],
+        holds=world.holds,
+        statuses=world.statuses,
+    )
+    after.connect("leaf1", "leaf2", "leaf3", "leaf4", "spine1")
+    after.pass_time(20)
+    assert after.states == {}
+    assert load_through(after, "spine2") == 0
+    after.connect("spine2")
+    after.pass_time(5)
+    assert load_through(after, "spine2") > 0
+
+
+def load_through(world: World, switch: str) -> float:
+    assert world.engine.plan is not None
+    load = world.engine.plan.load_bps
+    return sum(load[arc.tail.switch, arc.tail.port] for arc in world.network.arcs_from[switch])
+
+
 def test_a_controller_without_a_past_leaves_rules_of_another_alone() -> None:
     """Started with the wrong state directory, say."""
     before = World(network := fabric(), everyone(network))

@@ -27,6 +27,7 @@ def run(
     """Run a command as a user's shell would: without this test run's environment."""
     dropped = ("PYTHON", "VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "UV_PYTHON")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    clean.setdefault("UV_SYSTEM_CERTS", "1")  # as the set-up does
     result = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
