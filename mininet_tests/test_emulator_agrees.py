@@ -222,7 +222,7 @@ def test_every_slot_of_a_select_group_has_the_same_bucket(pair: Pair) -> None:
         request = select(weights, m.Selection("dp_hash"))
         setup = pair.clear(6) + encode(request, 6, 1) + encode(all_to_group, 6, 2)
         assert [errors(said) for said in pair.ask(6, setup)] == [[], []]
-        slots = hash_slots(weights)
+        slots = hash_slots(tuple(weights))
         assert slots is not None
         for slot in range(len(slots)):
             (copy,) = pair.trace(1, data, slot + len(slots))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from controller.emulator.hashing import word
 from controller.emulator.program import Step, compile_action_set
@@ -15,7 +16,8 @@ DEFAULT_MAX_SLOTS = 256
 _MAX_LIVENESS_DEPTH = 128
 
 
-def hash_slots(weights: list[int], limit: int = MAX_SLOTS) -> tuple[int, ...] | None:
+@lru_cache(maxsize=1 << 12)
+def hash_slots(weights: tuple[int, ...], limit: int = MAX_SLOTS) -> tuple[int, ...] | None:
     """For each value of the masked hash, the bucket (a position); None where there would be more
     than ``limit`` slots, or no weight at all.
 
@@ -84,7 +86,7 @@ class GroupEntry:
         self.slots: tuple[int, ...] | None = None
         if kind is GroupType.SELECT and (selection is None or selection.method == "dp_hash"):
             limit = DEFAULT_MAX_SLOTS if selection is None else MAX_SLOTS
-            self.slots = hash_slots([b.weight for b in buckets], limit)
+            self.slots = hash_slots(tuple(b.weight for b in buckets), limit)
 
     @property
     def definition(self) -> tuple[Bucket, ...]:

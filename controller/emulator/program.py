@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from controller.emulator import headers as h
@@ -94,7 +95,8 @@ def compile_actions(actions: Iterable[Action]) -> tuple[Step, ...]:
     return tuple([_compile(action) for action in actions])
 
 
-def compile_action_set(actions: Iterable[Action]) -> tuple[Step, ...]:
+@lru_cache(maxsize=1 << 14)
+def compile_action_set(actions: tuple[Action, ...]) -> tuple[Step, ...]:
     """An action set, or a bucket's actions, in the order in which Open vSwitch executes one.
 
     Only the last of most kinds counts, a group goes before an output, and a set that has neither

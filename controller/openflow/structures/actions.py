@@ -32,6 +32,7 @@ from controller.openflow.oxm import InexpressibleError
 from controller.openflow.structures.layout import (
     Codec,
     Fixed,
+    Remembered,
     Sequence,
     Slot,
     Structure,
@@ -236,4 +237,4 @@ class _ActionCodec:
 
 _SUBTYPE = Struct("!IH")
 
-ACTIONS = Sequence(_Action())
+ACTIONS = Remembered(Sequence(_Action()))

@@ -16,7 +16,7 @@ from controller.openflow.model import (
     WriteMetadata,
 )
 from controller.openflow.structures.actions import ACTIONS
-from controller.openflow.structures.layout import Codec, pad, part, u8, u32, u64
+from controller.openflow.structures.layout import Codec, Remembered, pad, part, u8, u32, u64
 from controller.openflow.structures.record import Record
 from controller.openflow.structures.tagged import Tagged
 from controller.openflow.wire import DecodeError
@@ -68,7 +68,7 @@ class _Instructions:
         return _InstructionsCodec(version)
 
 
-# Thousands of flows share a handful of instructions: the short ones are remembered, not too many.
+# Here too the short ones are remembered.
 _MOST_REMEMBERED = 2048
 _LONGEST_REMEMBERED = 256
 
@@ -78,7 +78,6 @@ class _InstructionsCodec:
         self._metered = version < 6
         self._one = (_OF_1_3 if self._metered else _OF_1_5).at(version)
         self._encoded: dict[tuple[Instruction, ...], bytes] = {}
-        self._decoded: dict[bytes, tuple[Instruction, ...]] = {}
 
     def encode(self, value: tuple[Instruction, ...]) -> bytes:
         raw = self._encoded.get(value)
@@ -118,18 +117,6 @@ class _InstructionsCodec:
         return self._one.encode(instruction)
 
     def decode(self, buffer: bytes, at: int, end: int) -> tuple[Any, int]:
-        if end - at > _LONGEST_REMEMBERED:
-            return self._decode(buffer, at, end), end
-        raw = bytes(buffer[at:end])
-        value = self._decoded.get(raw)
-        if value is None:
-            value = self._decode(buffer, at, end)
-            if len(self._decoded) >= _MOST_REMEMBERED:
-                self._decoded.clear()
-            self._decoded[raw] = value
-        return value, end
-
-    def _decode(self, buffer: bytes, at: int, end: int) -> tuple[Instruction, ...]:
         found: dict[type, Any] = {}
         while at < end:
             instruction, after = self._one.decode(buffer, at, end)
@@ -147,7 +134,7 @@ class _InstructionsCodec:
         for kind in (ApplyActions, WriteActions):
             if kind in found and not found[kind].actions:
                 del found[kind]
-        return tuple(sorted(found.values(), key=lambda i: _RANK[type(i)]))
+        return tuple(sorted(found.values(), key=lambda i: _RANK[type(i)])), end
 
 
-INSTRUCTIONS = _Instructions()
+INSTRUCTIONS = Remembered(_Instructions())

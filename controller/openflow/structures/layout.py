@@ -211,6 +211,42 @@ class _SequenceCodec:
         return tuple(out), at
 
 
+class Remembered:
+    """A structure that fills its space. Thousands of flows and groups share a handful of values:
+    what was read from a short one is remembered, not too many. Values must not be changed."""
+
+    def __init__(self, structure: Structure) -> None:
+        self._structure = structure
+
+    def at(self, version: int) -> Codec:
+        return _RememberingCodec(self._structure.at(version))
+
+
+_MOST_REMEMBERED = 1 << 14
+_LONGEST_REMEMBERED = 256
+
+
+class _RememberingCodec:
+    def __init__(self, codec: Codec) -> None:
+        self.encode = codec.encode
+        self._decode = codec.decode
+        self._decoded: dict[bytes, Any] = {}
+
+    def decode(self, buffer: bytes, at: int, end: int) -> tuple[Any, int]:
+        if end - at > _LONGEST_REMEMBERED:
+            return self._decode(buffer, at, end)
+        raw = bytes(buffer[at:end])
+        value = self._decoded.get(raw)
+        if value is None:
+            value, after = self._decode(buffer, at, end)
+            if after != end:
+                return value, after
+            if len(self._decoded) >= _MOST_REMEMBERED:
+                self._decoded.clear()
+            self._decoded[raw] = value
+        return value, end
+
+
 class Single(Fixed):
     """A number alone, with padding before and after it."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.openflow.codes import ErrorCode
 from controller.openflow.oxm import InexpressibleError, padded
-from controller.openflow.structures.layout import VERSIONS, Codec, Part, Structure
+from controller.openflow.structures.layout import VERSIONS, Codec, Part, Remembered, Structure
 from controller.openflow.structures.record import Record
 from controller.openflow.wire import DecodeError
 
@@ -113,12 +113,11 @@ class Properties:
 def properties(
     *known: Property, others: Property | None = None, versions: tuple[int, ...] = VERSIONS
 ) -> Part:
-    """As the last part of a record."""
+    """As the last part of a record. Read ones are not to be changed."""
     names = [p.name for p in known] + ([others.name] if others else [])
     # A record has one part under a name, so that without any it needs one to be found by.
-    return Part(
-        tuple(names) or ("",), Properties(*known, others=others), spread=True, versions=versions
-    )
+    structure = Remembered(Properties(*known, others=others))
+    return Part(tuple(names) or ("",), structure, spread=True, versions=versions)
 
 
 class _PropertiesCodec:
