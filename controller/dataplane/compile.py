@@ -9,6 +9,7 @@ from controller.dataplane.forest import Forest
 from controller.dataplane.guard import install_guard, install_queues
 from controller.dataplane.pipeline import SwitchBuilder
 from controller.dataplane.policy import Policy
+from controller.dataplane.repair import Adjacency
 from controller.dataplane.tables import Tables
 from controller.dataplane.transit import Transit
 from controller.fabric.model import Fabric
@@ -24,8 +25,9 @@ def compile(fabric: Fabric, plan: Plan, demands: Demands) -> Tables:
     """
     policy = Policy.of(fabric, plan, demands)
     forest = Forest.of(fabric, plan)
-    delivery = Delivery(fabric, forest, policy)
-    transit = Transit.of(fabric, forest, delivery.handed_over())
+    adjacency = Adjacency(fabric)
+    delivery = Delivery(adjacency, forest, policy)
+    transit = Transit.of(adjacency, forest, delivery.handed_over())
     classifier = Classifier(fabric, plan, forest, policy, transit)
     out = {}
     for switch in fabric.switch_by_name:

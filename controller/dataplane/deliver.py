@@ -15,8 +15,8 @@ from controller.dataplane.forest import Forest
 from controller.dataplane.labels import LAST_GENERATION, Label
 from controller.dataplane.pipeline import ETH_IPV4, ETH_IPV6, SwitchBuilder, Table, spelled
 from controller.dataplane.policy import Policy
-from controller.dataplane.repair import Detour, Ways, protected
-from controller.fabric.model import Fabric, IpAddress, Nic
+from controller.dataplane.repair import Adjacency, Detour, Ways, protected
+from controller.fabric.model import IpAddress, Nic
 from controller.openflow.model import (
     Action,
     ApplyActions,
@@ -33,7 +33,7 @@ _UNREPAIRED, _REPAIRED = 100, 200
 
 @dataclass
 class Delivery:
-    fabric: Fabric
+    adjacency: Adjacency
     forest: Forest
     policy: Policy
     _detours: dict[tuple[str, tuple[str, ...]], tuple[Detour, ...]] = field(default_factory=dict)
@@ -48,14 +48,15 @@ class Delivery:
                 for of_egress in self.forest.by_id.values()
                 if of_egress.members <= others or of_egress.members == set(attachments)
             )
-            self._detours[key] = (
-                Ways(self.fabric, list(trees)).detours(switch, ()) if others else ()
-            )
+            self._detours[key] = ()
+            if others:
+                ways = Ways(self.adjacency, list(trees))
+                (self._detours[key],) = ways.detours([(switch, frozenset())])
         return self._detours[key]
 
     def handed_over(self) -> Iterator[tuple[str, Label]]:
         """Each neighbour and label that a packet may be sent on with from a dead access port."""
-        for switch, nics in self.fabric.nics_on.items():
+        for switch, nics in self.adjacency.fabric.nics_on.items():
             for attachments in sorted({nic.attachment_set for _, nic in nics}):
                 for detour in self.detours(switch, attachments):
                     for generation in range(1, LAST_GENERATION + 1):
@@ -64,11 +65,11 @@ class Delivery:
 
     def install(self, switch: str, builder: SwitchBuilder) -> None:
         ports: dict[str, list[int]] = {}
-        for port, nic in self.fabric.nics_on[switch]:
+        for port, nic in self.adjacency.fabric.nics_on[switch]:
             if nic.id in self.policy.zone_of:
                 ports.setdefault(nic.id, []).append(port.port)
         for nic_id, local in ports.items():
-            nic = self.fabric.nic_by_id[nic_id]
+            nic = self.adjacency.fabric.nic_by_id[nic_id]
             self._deliver(builder, nic, local, self.detours(switch, nic.attachment_set))
 
     def _deliver(
@@ -111,7 +112,7 @@ class Delivery:
     def _send(self, nic: Nic, port: int) -> tuple[Action, ...]:
         return (
             SetField(Field.ETH_DST, nic.mac),
-            SetField(Field.ETH_SRC, self.fabric.gateway_mac),
+            SetField(Field.ETH_SRC, self.adjacency.fabric.gateway_mac),
             Output(port),
         )
 

@@ -6,28 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller.dataplane.policy import StalePlanError
-from controller.fabric.model import Arc, Fabric, PortRef
+from controller.fabric.model import Arc, Fabric
 from controller.optimizer.plan import Plan, PlannedEgress, PlannedTree
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
-    """What follows from one switch on: ``switches`` is a set of switch indices as bits, with both
-    ends; ``hops`` counts links."""
-
-    switches: int
-    hops: int
-
-
-@dataclass(frozen=True, slots=True)
 class Tree:
-    """``path[switch]`` for every switch from which the tree leads to a member; ``next_arc`` for all
-    of those but the members."""
+    """``hops[switch]`` to a member for every switch from which the tree leads to one; ``next_arc``
+    for all of those but the members."""
 
     egress: int
     id: int
     next_arc: Mapping[str, Arc]
-    path: Mapping[str, Path]
+    hops: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +40,9 @@ class Forest:
         """Raises StalePlanError where the plan names what the fabric lacks, or a tree runs in a
         circle."""
         problems: list[str] = []
+        by_port = {
+            name: {arc.tail.port: arc for arc in arcs} for name, arcs in fabric.arcs_from.items()
+        }
         trees: dict[int, list[Tree]] = {egress.id: [] for egress in plan.egresses}
         members = {egress.id: frozenset(egress.members) for egress in plan.egresses}
         for egress in plan.egresses:
@@ -59,7 +53,7 @@ class Forest:
             ]
         for tree in sorted(plan.trees, key=lambda tree: (tree.egress, tree.id)):
             if tree.egress in members:
-                found = _tree(fabric, tree, members[tree.egress], problems)
+                found = _tree(by_port, tree, members[tree.egress], problems)
                 trees[tree.egress].append(found)
             else:
                 problems.append(f"tree {tree.id} is of egress {tree.egress}, not in the plan")
@@ -72,35 +66,38 @@ class Forest:
         return Forest(forests, {tuple(sorted(f.members)): f for f in forests.values()})
 
 
-def _tree(fabric: Fabric, tree: PlannedTree, members: frozenset[str], problems: list[str]) -> Tree:
+def _tree(
+    by_port: Mapping[str, Mapping[int, Arc]],
+    tree: PlannedTree,
+    members: frozenset[str],
+    problems: list[str],
+) -> Tree:
     name = f"tree {tree.id} of egress {tree.egress}"
     arcs: dict[str, Arc] = {}
     for switch, port in tree.next_port.items():
-        arc = fabric.arc_by_tail.get(PortRef(switch, port))
+        arc = by_port.get(switch, _NO_ARCS).get(port)
         if arc is None:
             problems.append(f"{name} leaves by {switch}:{port}, no fabric port")
         elif switch not in members:
             arcs[switch] = arc
-    paths: dict[str, Path | None] = {}
-    for member in members:
-        if member in fabric.switch_index:
-            paths[member] = Path(1 << fabric.switch_index[member], 0)
+    hops: dict[str, int | None] = {member: 0 for member in members if member in by_port}
     for start in arcs:
         walked: list[str] = []
         at: str | None = start
-        while at is not None and at not in paths:
+        while at is not None and at not in hops:
             # Until the walk has come back from a member, the switch leads nowhere.
-            paths[at] = None
+            hops[at] = None
             walked.append(at)
             at = arcs[at].head.switch if at in arcs else None
         if at in walked:
             problems.append(f"{name} runs in a circle at {at}")
-        rest = paths[at] if at is not None else None
-        for switch in reversed(walked):
-            if rest is not None:
-                rest = Path(rest.switches | 1 << fabric.switch_index[switch], rest.hops + 1)
-            paths[switch] = rest
-    path = {switch: found for switch, found in paths.items() if found is not None}
-    return Tree(
-        tree.egress, tree.id, {switch: arc for switch, arc in arcs.items() if switch in path}, path
-    )
+        rest = hops[at] if at is not None else None
+        if rest is not None:
+            for further, switch in enumerate(reversed(walked), rest + 1):
+                hops[switch] = further
+    known = {switch: count for switch, count in hops.items() if count is not None}
+    leading = {switch: arc for switch, arc in arcs.items() if switch in known}
+    return Tree(tree.egress, tree.id, leading, known)
+
+
+_NO_ARCS: Mapping[int, Arc] = {}

@@ -8,6 +8,7 @@ never takes over for dead ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from controller.dataplane import ids, labels
 from controller.dataplane.forest import EgressForest
@@ -77,13 +78,15 @@ def _spread(group: int, weights: Mapping[int, int], ports: Mapping[int, int], eg
         group,
         GroupType.SELECT,
         tuple(
-            Bucket(
-                tree,
-                (labels.write(Label(0, tree, egress)), Output(ports[tree])),
-                weight=weights[tree],
-                watch_port=ports[tree],
-            )
+            _onto(egress, tree, ports[tree], weights[tree])
             for tree in sorted(weights)
             if weights[tree]
         ),
     )
+
+
+@lru_cache(maxsize=1 << 16)
+def _onto(egress: int, tree: int, port: int, weight: int) -> Bucket:
+    """The same few are in the groups of all ingresses."""
+    actions = labels.write(Label(0, tree, egress)), Output(port)
+    return Bucket(tree, actions, weight=weight, watch_port=port)

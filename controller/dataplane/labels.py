@@ -38,14 +38,16 @@ class Label:
 
     def pack(self) -> int:
         """The MAC address; ValueError where a field does not fit."""
-        for name, value, size in (
-            ("generation", self.generation, GENERATIONS),
-            ("tree", self.tree, TREES),
-            ("egress", self.egress, EGRESSES),
-            ("segment", self.segment, SEGMENTS),
+        if not (
+            0 <= self.generation < GENERATIONS
+            and 0 <= self.tree < TREES
+            and 0 <= self.egress < EGRESSES
+            and 0 <= self.segment < SEGMENTS
         ):
-            if not 0 <= value < size:
-                raise ValueError(f"label {name} {value} is not in 0..{size - 1}")
+            raise ValueError(
+                f"{self} does not fit: there are {GENERATIONS} generations, {TREES} trees, "
+                f"{EGRESSES} egresses and {SEGMENTS} segments"
+            )
         return (
             PREFIX << 40
             | self.generation << _GENERATION_SHIFT

@@ -71,8 +71,8 @@ class SwitchBuilder:
         cookie: int,
     ) -> None:
         """ValueError when the table already holds another flow of this priority and match."""
-        made = Match.of(match)
-        self._add(table, priority, made, match_key(made), instructions, cookie)
+        made, key = _of_fields(tuple(match.items()))
+        self._add(table, priority, made, key, instructions, cookie)
 
     def label_flow(
         self,
@@ -124,10 +124,17 @@ class SwitchBuilder:
         return SwitchTables(self._flows, self._groups, self._meters)
 
 
+# The same labels and destinations are at many switches.
+
+
 @lru_cache(maxsize=1 << 16)
 def _of_label(label: int | tuple[int, int]) -> tuple[Match, bytes]:
-    """The same labels are at many switches."""
-    match = Match.of({Field.ETH_DST: label})
+    return _of_fields(((Field.ETH_DST, label),))
+
+
+@lru_cache(maxsize=1 << 16)
+def _of_fields(fields: tuple[tuple[Field, int | tuple[int, int]], ...]) -> tuple[Match, bytes]:
+    match = Match.of(dict(fields))
     return match, match_key(match)
 
 

@@ -10,7 +10,7 @@ any graph.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -43,20 +43,40 @@ class Detour:
 _NONE = 1 << 40
 _AVOID = 1 << 20
 
+Query: TypeAlias = tuple[str, frozenset[int]]
+"""A switch, and its ports that are not to be used."""
+
+
+class Adjacency:
+    """Which switch is behind each arc of each switch: ``heads[switch, place]``, padded with the
+    switch itself to as many places as the largest has; ``arcs[switch]``, how many it has."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        index = fabric.switch_index
+        places = max(map(len, fabric.arcs_from.values()), default=0)
+        self.heads = np.tile(np.arange(len(index))[:, None], (1, places))
+        self.arcs = np.zeros(len(index), np.int64)
+        self.place: dict[tuple[str, int], int] = {}
+        for name, arcs in fabric.arcs_from.items():
+            self.arcs[index[name]] = len(arcs)
+            for place, arc in enumerate(arcs):
+                self.heads[index[name], place] = index[arc.head.switch]
+                self.place[name, arc.tail.port] = place
+
 
 class Ways:
     """Where switches can hand packets of some trees to."""
 
-    def __init__(self, fabric: Fabric, trees: Sequence[Tree]) -> None:
-        self._fabric = fabric
+    def __init__(self, adjacency: Adjacency, trees: Sequence[Tree]) -> None:
+        self._adjacency = adjacency
         self._trees = trees
-        index = fabric.switch_index
+        index = adjacency.fabric.switch_index
         shape = len(trees), len(index)
         hops = np.full(shape, -1, np.int64)
         following = np.tile(np.arange(shape[1]), (shape[0], 1))
         for row, tree in enumerate(trees):
-            for name, path in tree.path.items():
-                hops[row, index[name]] = path.hops
+            hops[row, [index[name] for name in tree.hops]] = list(tree.hops.values())
             for name, arc in tree.next_arc.items():
                 following[row, index[name]] = index[arc.head.switch]
         # through[tree, a, b]: the tree leads from a by b, if it leads anywhere.
@@ -67,58 +87,74 @@ class Ways:
             self._through[row_of, start, at] = True
             at = np.take_along_axis(following, at, 1)
         self._hops = hops
-        self._costs: dict[str, tuple[Ints, Ints]] = {}
 
-    def detours(self, switch: str, dead: Collection[int]) -> tuple[Detour, ...]:
-        """At most four detours from ``switch``, best first, one for each neighbour link.
+    def detours(self, queries: Sequence[Query]) -> list[tuple[Detour, ...]]:
+        """For each query at most four detours, best first, one for each neighbour link.
 
-        ``dead`` are the ports not to use; the switches behind them are avoided if it can be helped.
-        Among equals, neighbours and trees are taken in turn, beginning behind the dead port, so
-        that detours of different ports spread.
+        The switches behind the dead ports are avoided if it can be helped. Among equals,
+        neighbours and trees are taken in turn, beginning behind the dead port, so that detours of
+        different ports spread.
         """
-        arcs = self._fabric.arcs_from[switch]
-        trees = len(self._trees)
-        if not trees or not arcs:
-            return ()
-        heads, cost = self._from(switch)
-        gone = [place for place, arc in enumerate(arcs) if arc.tail.port in dead]
-        if gone:
-            avoided = self._through[:, heads[:, None], heads[gone]].any(2)
-            cost = cost + avoided * _AVOID
-        turn, first = _turns(len(arcs), trees, gone[0] + 1 if gone else 0)
-        cost = cost * trees + first
+        near, trees = self._adjacency, len(self._trees)
+        places = near.heads.shape[1]
+        if not queries or not trees or not places:
+            return [()] * len(queries)
+        switch = np.array([near.fabric.switch_index[name] for name, _ in queries], np.int64)
+        dead = np.zeros((len(queries), places), np.bool_)
+        for row, (name, ports) in enumerate(queries):
+            places_of = [near.place[name, port] for port in ports if (name, port) in near.place]
+            dead[row, places_of] = True
+        heads, arcs = near.heads[switch], near.arcs[switch][:, None]
+        cost = self._costs(switch, heads, dead)
+        # Of each arc when it has its turn, and of each tree when it has its turn there.
+        place, tree = np.arange(places), np.arange(trees)[:, None, None]
+        start = np.where(dead.any(1), dead.argmax(1) + 1, 0)[:, None]
+        turn = (place - start) % np.maximum(arcs, 1)
+        cost = cost * trees + (tree - (turn + start)) % trees
         best = cost.argmin(0)
-        of_arc = cost[best, np.arange(len(arcs))] // trees
-        of_arc[gone] = _NONE
-        found = []
-        for place in np.lexsort((turn, of_arc))[:MAX_DETOURS].tolist():
-            least = int(of_arc[place])
-            if least >= _NONE:
-                break
-            avoids, hops = divmod(least, _AVOID)
-            found.append(Detour(arcs[place], self._trees[best[place]], (bool(avoids), hops)))
-        return tuple(found)
+        of_arc = np.take_along_axis(cost, best[None], 0)[0] // trees
+        of_arc[dead | (place >= arcs)] = _NONE
+        order = np.argsort(of_arc * places + turn, 1)[:, :MAX_DETOURS]
+        return [
+            self._made(name, *row)
+            for (name, _), row in zip(
+                queries,
+                zip(
+                    order.tolist(),
+                    np.take_along_axis(best, order, 1).tolist(),
+                    np.take_along_axis(of_arc, order, 1).tolist(),
+                    strict=True,
+                ),
+                strict=True,
+            )
+        ]
 
-    def _from(self, switch: str) -> tuple[Ints, Ints]:
-        """The switches behind each of its arcs, and the hops from there by each tree, ``[tree,
-        arc]``; very many where the tree does not lead on or comes back."""
-        if switch not in self._costs:
-            index = self._fabric.switch_index
-            arcs = self._fabric.arcs_from[switch]
-            heads = np.array([index[arc.head.switch] for arc in arcs], np.int64)
-            hops = self._hops[:, heads]
-            back = self._through[:, heads, index[switch]]
-            self._costs[switch] = heads, np.where((hops < 0) | back, _NONE, hops)
-        return self._costs[switch]
+    def _costs(self, switch: Ints, heads: Ints, dead: npt.NDArray[np.bool_]) -> Ints:
+        """Hops by each tree from behind each arc, ``[tree, query, place]``; very many where the
+        tree does not lead on or comes back, and many where it leads by what may have died."""
+        hops = self._hops[:, heads]
+        back = self._through[:, heads, switch[:, None]]
+        cost = np.where((hops < 0) | back, _NONE, hops)
+        # Each dead port by itself: most queries have one.
+        row, place = np.nonzero(dead)
+        nth = (dead.cumsum(1) - 1)[row, place]
+        for n in range(int(nth.max(initial=-1)) + 1):
+            rows = row[nth == n]
+            gone = heads[rows, place[nth == n]]
+            through = self._through[:, heads[rows], gone[:, None]]
+            known = cost[:, rows]
+            cost[:, rows] = np.where(through & (known < _AVOID), known + _AVOID, known)
+        return cost
 
-
-@lru_cache(maxsize=1 << 12)
-def _turns(arcs: int, trees: int, start: int) -> tuple[Ints, Ints]:
-    """Of each arc when it has its turn, ``[arc]``, and of each tree when it has its turn there,
-    ``[tree, arc]``."""
-    place = np.arange(arcs)
-    turn = (place - start) % arcs
-    return turn, (np.arange(trees)[:, None] - (turn + start)) % trees
+    def _made(
+        self, switch: str, places: list[int], trees: list[int], costs: list[int]
+    ) -> tuple[Detour, ...]:
+        arcs = self._adjacency.fabric.arcs_from[switch]
+        return tuple(
+            Detour(arcs[place], self._trees[tree], (cost >= _AVOID, cost % _AVOID))
+            for place, tree, cost in zip(places, trees, costs, strict=True)
+            if cost < _NONE
+        )
 
 
 def _cost(detour: Detour) -> tuple[bool, int]:

@@ -11,7 +11,6 @@ plans can stand side by side.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,8 +19,8 @@ from controller.dataplane import ids, labels
 from controller.dataplane.forest import Forest, Tree
 from controller.dataplane.labels import LAST_GENERATION, Label
 from controller.dataplane.pipeline import Spelled, SwitchBuilder, Table, output, spelled
-from controller.dataplane.repair import Detour, Ways, protected
-from controller.fabric.model import Fabric
+from controller.dataplane.repair import Adjacency, Detour, Query, Ways, protected
+from controller.fabric.model import Arc
 from controller.openflow.model import (
     ApplyActions,
     Bucket,
@@ -38,7 +37,7 @@ class Transit:
     """``generations[switch][egress, tree]`` are those with which a packet may come to the
     switch."""
 
-    fabric: Fabric
+    adjacency: Adjacency
     forest: Forest
     generations: dict[str, dict[tuple[int, int], set[int]]] = field(default_factory=dict)
     _trees: dict[tuple[int, int], Tree] = field(default_factory=dict)
@@ -48,10 +47,12 @@ class Transit:
     )
 
     @staticmethod
-    def of(fabric: Fabric, forest: Forest, handed_over: Iterable[tuple[str, Label]]) -> Transit:
+    def of(
+        adjacency: Adjacency, forest: Forest, handed_over: Iterable[tuple[str, Label]]
+    ) -> Transit:
         """``handed_over``: (switch, label as it arrives there) of detours that begin at
         deliveries."""
-        transit = Transit(fabric, forest)
+        transit = Transit(adjacency, forest)
         for of_egress in forest.by_id.values():
             for tree in of_egress.trees:
                 transit._trees[tree.egress, tree.id] = tree
@@ -63,9 +64,9 @@ class Transit:
         return transit
 
     def _ingress(self, egress: int) -> Iterator[tuple[str, Label]]:
-        for source, nics in self.fabric.nics_on.items():
-            if not nics:
-                continue
+        sources = [source for source, nics in self.adjacency.fabric.nics_on.items() if nics]
+        self._ask(egress, [(source, self._first_ports(source, egress)) for source in sources])
+        for source in sources:
             for tree in self.forest.by_id[egress].trees:
                 arc = tree.next_arc.get(source)
                 if arc is not None:
@@ -74,42 +75,55 @@ class Transit:
                 yield detour.arc.head.switch, Label(1, detour.tree.id, egress)
 
     def _explore(self, seeds: Iterable[tuple[str, Label]]) -> None:
-        pending = deque(seeds)
-        while pending:
-            switch, label = pending.popleft()
-            arc = self._trees[label.egress, label.tree].next_arc.get(switch)
-            if arc is None:
-                continue
-            here = self.generations.setdefault(switch, {})
-            seen = here.setdefault((label.egress, label.tree), set())
-            if label.generation in seen:
-                continue
-            seen.add(label.generation)
-            pending.append((arc.head.switch, label))
-            if label.generation < LAST_GENERATION:
+        arriving = list(seeds)
+        while arriving:
+            leaving: list[tuple[str, Label, Arc]] = []
+            for switch, label in arriving:
+                arc = self._trees[label.egress, label.tree].next_arc.get(switch)
+                if arc is None:
+                    continue
+                here = self.generations.setdefault(switch, {})
+                seen = here.setdefault((label.egress, label.tree), set())
+                if label.generation not in seen:
+                    seen.add(label.generation)
+                    leaving.append((switch, label, arc))
+            repaired = [step for step in leaving if step[1].generation < LAST_GENERATION]
+            if repaired:
+                egress = repaired[0][1].egress
+                self._ask(egress, [(s, frozenset({arc.tail.port})) for s, _, arc in repaired])
+            arriving = [(arc.head.switch, label) for _, label, arc in leaving]
+            for switch, label, arc in repaired:
                 for detour in self.detours(switch, label.egress, frozenset({arc.tail.port})):
                     moved = Label(label.generation + 1, detour.tree.id, label.egress)
-                    pending.append((detour.arc.head.switch, moved))
+                    arriving.append((detour.arc.head.switch, moved))
 
     def ingress_detours(self, switch: str, egress: int) -> tuple[Detour, ...]:
         """For packets that enter at ``switch`` when no tree's first port lives."""
-        of_egress = self.forest.by_id[egress]
-        if switch in of_egress.members:
+        if switch in self.forest.by_id[egress].members:
             return ()
-        ports = {
-            tree.next_arc[switch].tail.port for tree in of_egress.trees if switch in tree.next_arc
-        }
-        return self.detours(switch, egress, frozenset(ports))
+        return self.detours(switch, egress, self._first_ports(switch, egress))
+
+    def _first_ports(self, switch: str, egress: int) -> frozenset[int]:
+        trees = self.forest.by_id[egress].trees
+        return frozenset(t.next_arc[switch].tail.port for t in trees if switch in t.next_arc)
 
     def detours(self, switch: str, egress: int, dead: frozenset[int]) -> tuple[Detour, ...]:
         """Where ``switch`` sends packets of the egress whose next ports are dead."""
         key = switch, egress, dead
         if key not in self._detours:
-            if self._ways is None or self._ways[0] != egress:
-                # Of one egress at a time: they are large, and asked for one egress after the other.
-                self._ways = egress, Ways(self.fabric, self.forest.by_id[egress].trees)
-            self._detours[key] = self._ways[1].detours(switch, dead)
+            self._ask(egress, [(switch, dead)])
         return self._detours[key]
+
+    def _ask(self, egress: int, queries: Iterable[Query]) -> None:
+        """Many at once, which is what is quick."""
+        new = [q for q in dict.fromkeys(queries) if (q[0], egress, q[1]) not in self._detours]
+        if not new:
+            return
+        if self._ways is None or self._ways[0] != egress:
+            # Of one egress at a time: they are large, and asked for one egress after the other.
+            self._ways = egress, Ways(self.adjacency, self.forest.by_id[egress].trees)
+        for (switch, dead), found in zip(new, self._ways[1].detours(new), strict=True):
+            self._detours[switch, egress, dead] = found
 
     def install(self, switch: str, builder: SwitchBuilder) -> None:
         for egress, of_egress in self.forest.by_id.items():
