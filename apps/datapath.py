@@ -157,8 +157,11 @@ class SwitchConnection(controller.Datapath):
             self.socket.shutdown(2)
 
     def _echo_request_loop(self) -> None:
+        due_s = time.monotonic()
         while self.state != DEAD_DISPATCHER:
             now_s = time.monotonic()
+            # What this process was too busy to hear is not the switch's silence.
+            self._heard_s += max(0.0, now_s - due_s - ECHO_INTERVAL_S)
             silent_s = now_s - self._heard_s
             if self.is_unfinished and now_s - self._began_s >= HANDSHAKE_S:
                 self.drop(f"no handshake within {HANDSHAKE_S:.0f} s")
@@ -166,6 +169,7 @@ class SwitchConnection(controller.Datapath):
                 self.drop(f"silent for {silent_s:.0f} s")
             elif silent_s >= ECHO_INTERVAL_S:
                 self.send(encode.with_xid(encode.echo_request(), self.take_xids(1)))
+            due_s = time.monotonic() + ECHO_INTERVAL_S / 2
             hub.sleep(ECHO_INTERVAL_S / 2)
 
     # ---- receiving -----------------------------------------------------------------------------

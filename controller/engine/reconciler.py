@@ -18,8 +18,11 @@ HELD = (
 )
 AUDIT_S = 20.0
 """How old what is known of a switch may become before it is read again."""
-PHASE_TIMEOUT_S = 15.0
-"""A switch that answers echoes but not a batch for this long has failed it."""
+PHASE_TIMEOUT_S = 20.0
+"""A switch that has not answered a batch for this long has failed it, and for a long batch ..."""
+MESSAGE_TIMEOUT_S = 0.05
+"""... this much longer for each of its messages. One that answers nothing at all is found sooner,
+by its session."""
 ENTRIES_AT_A_TIME = 1000
 """Compared in one go; some 5 ms. A switch with more is compared whole."""
 
@@ -44,7 +47,7 @@ class Reconciler:
         # What each switch holds, what it should, and the difference, while a rollout is prepared.
         self._differences: Differences = {}
         self._continues = False
-        self._sent_s = 0.0
+        self._give_up_s = 0.0
         self._next_batch = 1
         self._new = new
 
@@ -155,8 +158,8 @@ class Reconciler:
         for record in self.records.values():
             if record.state is SwitchState.FAILED and now >= record.retry_at_s:
                 out.append(self._read_again(record))
-        if self._rollout is not None and now - self._sent_s > PHASE_TIMEOUT_S:
-            error = f"no answer to a batch within {PHASE_TIMEOUT_S:.0f} s"
+        if self._rollout is not None and now > self._give_up_s:
+            error = "no answer to a batch in time"
             out += self._abandon(self._rollout.waiting_for, error, now)
         return out
 
@@ -171,7 +174,8 @@ class Reconciler:
             batches = self._rollout.advance()
             self._next_batch = self._rollout.next_batch
             if batches:
-                self._sent_s = now
+                longest = max(len(batch.messages) for batch in batches)
+                self._give_up_s = now + PHASE_TIMEOUT_S + MESSAGE_TIMEOUT_S * longest
                 for batch in batches:
                     self.records[batch.switch].messages_sent += len(batch.messages)
                 return [

@@ -57,7 +57,7 @@ def test_masks_match_what_they_say(one: Label, other: Label) -> None:
 
 @pytest.mark.parametrize("label", [Label(4, 0, 0), Label(0, 1024, 0), Label(0, 0, 16384)])
 def test_a_label_that_does_not_fit_is_refused(label: Label) -> None:
-    with pytest.raises(ValueError, match=r"label \w+ \d+ is not in 0\.\."):
+    with pytest.raises(ValueError, match="does not fit: there are 4 generations"):
         label.pack()
 
 

@@ -216,9 +216,9 @@ def test_a_silent_switch_does_not_hold_the_others_for_ever() -> None:
     world.silent = {"spine2"}
     world.event(ev.IntentsChanged(everyone(network)))
     assert not world.engine.committed
-    world.pass_time(16)
+    world.pass_time(25)
     world.silent = set()
-    world.pass_time(3)
+    world.pass_time(25)
     assert world.engine.committed
 
 

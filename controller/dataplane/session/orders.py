@@ -21,7 +21,6 @@ class _Order:
     phase: int
     barrier: int
     count: int
-    sent_s: float
     errors: int = 0
     index: int = 0
     error: ErrorMessage | None = None
@@ -35,17 +34,9 @@ class Orders:
         self._session = session
         self._orders: deque[_Order] = deque()
 
-    def add(self, batch: pb.Batch, first_xid: int, count: int, now_s: float) -> None:
+    def add(self, batch: pb.Batch, first_xid: int, count: int) -> None:
         """A batch of ``count`` messages from ``first_xid`` on, followed by its barrier."""
-        self._orders.append(_Order(batch.batch_id, batch.phase, first_xid + count, count, now_s))
-
-    @property
-    def oldest_s(self) -> float | None:
-        """When the oldest unanswered batch was sent."""
-        return self._orders[0].sent_s if self._orders else None
-
-    def refused_barrier(self, error: ErrorMessage) -> bool:
-        return any(order.barrier == error.xid for order in self._orders)
+        self._orders.append(_Order(batch.batch_id, batch.phase, first_xid + count, count))
 
     def fail(self, error: ErrorMessage) -> bool:
         """Note an error against the message it belongs to; False if that is in no batch."""

@@ -8,6 +8,7 @@ but for the callables it is given: bytes leave through ``Wire``, messages throug
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -26,11 +27,18 @@ from controller.openflow.wire import (
 )
 from heald.internal.v1 import session_pb2 as pb
 
+PIECE_MESSAGES = 100
+"""A batch is sent in pieces of so many messages, each with a barrier ..."""
+PIECES = 2
+"""... and no more of them at a time, so that a switch that takes its time never has so much before
+an echo that it would be taken for dead."""
 SLICE_MESSAGES = 2000
-"""Messages that are numbered in one go; about a millisecond."""
+"""Messages that are checked in one go; less than a millisecond."""
 READ_BACK_LIMIT_BYTES = 60 << 20
-ANSWER_S = 30.0
-"""A switch that is alive but answers neither barrier nor read-back for so long begins anew."""
+ANSWER_S = 15.0
+"""A switch that is alive but answers no barrier for so long begins anew ..."""
+READ_BACK_S = 30.0
+"""... and one that answers no read-back for so long."""
 TOLD_ERRORS = 20
 """Of a session; a switch that errs for ever shall not fill the disk."""
 
@@ -104,6 +112,10 @@ class Session:
         self._neighbours = neighbours
         self._clock = clock
         self._orders = Orders(dpid, number)
+        # Messages, their first transaction id and that of their barrier.
+        self._pieces: deque[tuple[list[bytes], int, int]] = deque()
+        self._barriers: deque[int] = deque()
+        self._moved_s = 0.0
         self._read_back: _ReadBack | None = None
         self._read_again = False
         self._poll: _Poll | None = None
@@ -128,9 +140,9 @@ class Session:
         self.read_back()
 
     def read_back(self) -> None:
-        """Ask for all that the switch holds; while one read-back runs, the next one waits for
-        it."""
-        if self._read_back is not None:
+        """Ask for all that the switch holds, once it has been sent all that was ordered before, and
+        one read-back after the other."""
+        if self._read_back is not None or self._pieces:
             self._read_again = True
             return
         # The barrier makes what was sent before visible to what is read after.
@@ -139,7 +151,7 @@ class Session:
         self._read_back.xids = self._request_all(_READ_BACK)
 
     def execute(self, batch: pb.Batch, pause: Callable[[], None]) -> None:
-        """Send a batch and its barrier. ``pause`` is called between slices of a long one."""
+        """Send a batch, piece by piece. ``pause`` is called between slices of a long one."""
         messages = list(batch.messages)
         count = len(messages)
         for index, message in enumerate(messages):
@@ -149,16 +161,41 @@ class Session:
                 return
             if index % SLICE_MESSAGES == SLICE_MESSAGES - 1:
                 pause()
-        first = self._wire.take_xids(count + 1)
-        # Before anything is sent: an error may come back during a pause.
-        self._orders.add(batch, first, count, self._clock())
-        for begin in range(0, count, SLICE_MESSAGES):
-            if begin:
-                pause()
-            piece = messages[begin : begin + SLICE_MESSAGES]
-            if not self._wire.send(numbered(piece, first + begin)):
+        begins = range(0, max(count, 1), PIECE_MESSAGES)
+        first = self._wire.take_xids(count + len(begins))
+        self._orders.add(batch, first, count)
+        # The last barrier comes right after the messages, those between the pieces after that.
+        barriers = [*range(first + count + 1, first + count + len(begins)), first + count]
+        for begin, barrier in zip(begins, barriers, strict=True):
+            piece = messages[begin : begin + PIECE_MESSAGES]
+            self._pieces.append((piece, first + begin, barrier))
+        self._advance()
+
+    def _advance(self) -> None:
+        """Send what the switch may have before it."""
+        while self._pieces and len(self._barriers) < PIECES:
+            messages, first, barrier = self._pieces.popleft()
+            if not self._barriers:
+                self._moved_s = self._clock()
+            self._barriers.append(barrier)
+            request = encode.with_xid(encode.barrier_request(), barrier)
+            if not self._wire.send(numbered(messages, first) + request):
                 return
-        self._wire.send(encode.with_xid(encode.barrier_request(), first + count))
+        self._read_if_wanted()
+
+    def _read_if_wanted(self) -> None:
+        if self._read_again and self._read_back is None and not self._pieces:
+            self._read_again = False
+            self.read_back()
+
+    def _answered(self, barrier: int) -> None:
+        if barrier in self._barriers:
+            self._barriers.remove(barrier)
+            self._moved_s = self._clock()
+        answer = self._orders.finish(barrier)
+        if answer is not None:
+            self._uplink.send(answer)
+        self._advance()
 
     def refuse(self, batch: pb.Batch, reason: str, index: int = 0) -> None:
         """Answer a batch that was not sent."""
@@ -184,13 +221,12 @@ class Session:
 
     def check(self) -> None:
         """To be called now and then: ends the session when answers are overdue."""
-        overdue_s = self._clock() - ANSWER_S
-        oldest_s = self._orders.oldest_s
-        if oldest_s is not None and oldest_s < overdue_s:
+        now_s = self._clock()
+        if self._barriers and now_s - self._moved_s > ANSWER_S:
             self._wire.drop(f"answered no barrier for {ANSWER_S:.0f} s")
-        elif self._read_back is not None and self._read_back.began_s < overdue_s:
-            self._wire.drop(f"answered no read-back for {ANSWER_S:.0f} s")
-        elif self._poll is not None and self._poll.began_s < overdue_s:
+        elif self._read_back is not None and now_s - self._read_back.began_s > READ_BACK_S:
+            self._wire.drop(f"answered no read-back for {READ_BACK_S:.0f} s")
+        elif self._poll is not None and now_s - self._poll.began_s > ANSWER_S:
             self._poll = None
 
     # ---- what the switch says ------------------------------------------------------------------
@@ -200,9 +236,7 @@ class Session:
         if head.type == MessageType.MULTIPART_REPLY:
             self._multipart(head.xid, message)
         elif head.type == MessageType.BARRIER_REPLY:
-            answer = self._orders.finish(head.xid)
-            if answer is not None:
-                self._uplink.send(answer)
+            self._answered(head.xid)
         elif head.type == MessageType.ERROR:
             self._error(decode.error(message))
         elif head.type == MessageType.PACKET_IN:
@@ -244,9 +278,7 @@ class Session:
                 )
             )
         )
-        if self._read_again:
-            self._read_again = False
-            self.read_back()
+        self._read_if_wanted()
 
     def _polled(self, polling: _Poll, xid: int) -> None:
         kind = polling.xids.pop(xid)
@@ -259,7 +291,7 @@ class Session:
     def _error(self, error: decode.ErrorMessage) -> None:
         if self._orders.fail(error):
             return
-        if self._orders.refused_barrier(error):
+        if error.xid in self._barriers:
             self._wire.drop(f"refuses barriers: {error.name}")
             return
         reading, polling = self._read_back, self._poll
