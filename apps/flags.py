@@ -15,7 +15,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 GROUP = "fabric"
-STRATEGIES = ("lp", "ecmp")
+STRATEGIES = ("auto", "exact", "ecmp")
 EMBEDDED = "embedded"
 LISTEN_HOST = "127.0.0.1"
 LISTEN_PORT = 6653
@@ -57,9 +57,10 @@ _OPTIONS = [
     ),
     cfg.StrOpt(
         "strategy",
-        default="lp",
+        default="auto",
         choices=STRATEGIES,
-        help="how paths are weighted: lp (optimised, the default) or ecmp (equally)",
+        help="how paths are weighted: auto (optimised, the default), exact (by OR-Tools alone) or "
+        "ecmp (equally)",
     ),
 ]
 

@@ -270,6 +270,22 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
+def ensure_kernels() -> None:
+    """Compiled now, for whoever runs the set-up; others and later changes compile at first use."""
+    environment = ROOT / os.environ.get("UV_PROJECT_ENVIRONMENT", ".venv")
+    stamp = environment / ".heald-kernels"
+    digest = hashlib.sha256((ROOT / "uv.lock").read_bytes())
+    for file in sorted((ROOT / "controller" / "optimizer" / "kernels").glob("*.py")):
+        digest.update(file.read_bytes())
+    if stamp.is_file() and stamp.read_text() == digest.hexdigest():
+        return
+    say("compiling the optimizer's kernels")
+    if subprocess.run([str(environment / "bin/heald"), "warm-up"], stdout=sys.stderr).returncode:
+        say("`heald warm-up` failed (see above): plans are made, but take much longer.")
+    else:
+        stamp.write_text(digest.hexdigest())
+
+
 # ---- The system's packages ----
 
 
@@ -347,6 +363,7 @@ def main() -> None:
     if arguments.only_uv:
         return
     ensure_environment()
+    ensure_kernels()
     if not arguments.no_lab:
         ensure_lab()
 

@@ -27,6 +27,7 @@ from controller.intents.selectors import resolve
 from controller.northbound.book import IntentBook
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
+from controller.optimizer import kernels
 from controller.store.contract import Put, Store, StoreError
 from heald.internal.v1 import session_pb2 as pb
 from heald.v1 import fabric_pb2
@@ -252,7 +253,10 @@ class Brain:
         status = fabric_pb2.Status(
             epoch=self._epoch,
             metrics_enabled=self._engine.metrics,
-            problems=[*self._engine.problems(), *filter(None, [self._store_problem])],
+            problems=[
+                *self._engine.problems(),
+                *filter(None, [self._store_problem, kernels.problem]),
+            ],
             processes={"brain": f"pid {os.getpid()}"},
         )
         status.start_time.FromNanoseconds(int(self._started_s * 1e9))

@@ -41,9 +41,11 @@ def _begin(parent_pid: int, niceness: int) -> None:
 
 
 def _warm() -> int:
-    """Import what a request needs, so that the first is not the slow one."""
+    """Import and compile what a request needs, so that the first is not the slow one."""
     import controller.engine.work  # noqa: F401
+    from controller.optimizer.warm import warm_up
 
+    warm_up()
     return os.getpid()
 
 
@@ -68,7 +70,7 @@ class Worker:
         )
 
     async def start(self) -> None:
-        """Returns once the process has imported all that it needs."""
+        """Returns once the process has imported and compiled all that it needs."""
         self.pid = await self.run(_warm)
 
     async def keep(self) -> None:

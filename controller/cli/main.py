@@ -11,13 +11,14 @@ from heald.distribution import require_own_packages
 
 SERVER_VARIABLE = "HEALD_SERVER"
 
-# The module controller.cli.NAME defines the click command called NAME.
+# The module controller.cli.NAME defines the click command called NAME, with _ for -.
 COMMANDS = {
     "run": "Start the controller",
     "demo": "See it all at work in a lab on this machine",
     "lab": "A Mininet lab from a topology file, with a prompt",
     "emulate": "Every switch of a topology, without Open vSwitch and without root",
     "bench": "How large a fabric this machine's controller can carry",
+    "warm-up": "Compile the optimizer's kernels, so that the first plan does not wait for it",
     "topology": "Check topology files",
     "intent": "Apply, get, list, watch and delete intents",
     "status": "How the controller, its switches and its intents fare",
@@ -35,8 +36,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"controller.cli.{cmd_name}")
-        command = getattr(module, cmd_name)
+        name = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"controller.cli.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -35,7 +35,11 @@ stops the controller; switches keep forwarding.
 @click.option(
     "--state-dir", metavar="DIR", help="Plans and intents are kept here [~/.local/state/heald/NAME]"
 )
-@click.option("--strategy", type=click.Choice(["lp", "ecmp"]), help="How paths are weighted [lp]")
+@click.option(
+    "--strategy",
+    type=click.Choice(["auto", "exact", "ecmp"]),
+    help="How paths are weighted [auto]",
+)
 @click.option(
     "--metrics/--no-metrics", default=None, help="Poll counters, and let plans follow them [on]"
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller.engine.repair import reweigh_dead
-from controller.engine.view import demand_of, view_of
+from controller.engine.view import demand_of, units_of, view_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets
-from controller.optimizer.plan import PlacementKey, Plan
+from controller.optimizer import buckets, paths
+from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import Floats, LinkState
 
 RELATIVE_GAIN = 0.05
@@ -30,8 +30,9 @@ def evaluate(
         if key.egress in view.position
     ]
     demand = demand_of(fabric, [k for k, _ in keys], [r for _, r in keys], view.egresses)
-    units = view.units(plan, [PlacementKey(*k) for k, _ in keys])
-    load, mlu = buckets.evaluate(units, demand, view.network, view.forest)
+    traced = paths.trace(view.network, view.forest, demand)
+    units = units_of(plan, [k for k, _ in keys], view.forest, traced)
+    load, mlu = buckets.evaluate(traced, units, demand, view.network)
     return mlu, load[: len(fabric.arcs)]
 
 

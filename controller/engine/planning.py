@@ -8,11 +8,12 @@ import numpy as np
 
 from controller.engine.numbering import numbered, retired, taken
 from controller.engine.plans import zones_of
-from controller.engine.view import demand_of, forest_of, network_of
+from controller.engine.view import demand_of, forest_of, network_of, units_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets, ecmp, forest, linear
-from controller.optimizer.certificate import gap
+from controller.optimizer import buckets, ecmp, forest, linear, portfolio
+from controller.optimizer.certificate import Solution, gap
+from controller.optimizer.paths import Paths, normalised, spread, trace
 from controller.optimizer.plan import (
     Certificate,
     PlacementKey,
@@ -20,11 +21,15 @@ from controller.optimizer.plan import (
     PlannedEgress,
     PlannedTree,
 )
-from controller.optimizer.problem import Demand, Forest, Network, Solution
+from controller.optimizer.problem import Demand, Forest, Ints, Network
 from controller.telemetry.link_state import Floats, LinkState
 
-Strategy = Callable[[Network, Forest, Demand], Solution]
-STRATEGIES: Mapping[str, Strategy] = {"lp": linear.solve, "ecmp": ecmp.solve}
+Strategy = Callable[[Network, Demand, Paths, Floats | None], Solution]
+STRATEGIES: Mapping[str, Strategy] = {
+    "auto": portfolio.solve,
+    "exact": linear.solve,
+    "ecmp": ecmp.solve,
+}
 TREES_PER_EGRESS = 8
 EGRESSES = range(1 << 14)
 ZONES = range(1, 1 << 30)
@@ -37,7 +42,7 @@ def make_plan(
     previous: Plan | None,
     *,
     settled: bool = False,
-    strategy: str = "lp",
+    strategy: str = "auto",
     plan_id: int,
 ) -> Plan:
     """The plan for these snapshots; equal inputs make equal plans, but for the seconds they took.
@@ -75,17 +80,11 @@ def make_plan(
     grown = forest.reconnect(network, members, grown, sources, reserved=reserved)
 
     demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
-    solution = STRATEGIES[strategy](network, grown, demand)
-    units = buckets.quantise(solution.share, demand, network, grown)
-    load, mlu = buckets.evaluate(units, demand, network, grown)
-    weights: dict[PlacementKey, dict[int, int]] = {}
-    for d, key in enumerate(demands.keys):
-        used = np.flatnonzero(units[d])
-        if len(used):
-            weights[PlacementKey(*key)] = {
-                int(grown.tree_id[t]): int(units[d, t])
-                for t in sorted(used, key=lambda t: int(grown.tree_id[t]))
-            }
+    paths = trace(network, grown, demand)
+    start = _shares(previous, demands, grown, paths) if previous is not None else None
+    solution = STRATEGIES[strategy](network, demand, paths, start)
+    units = buckets.quantise(paths, solution.share, demand, network)
+    load, mlu = buckets.evaluate(paths, units, demand, network)
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)
     trees = _trees(fabric, grown, [numbers[egress] for egress in egresses])
     zones = _zones(demands, previous, held.zones)
@@ -94,7 +93,7 @@ def make_plan(
         made_from=(fabric.version, demands.version, link_state.version if link_state else 0),
         egresses=planned,
         trees=trees,
-        weights=weights,
+        weights=_weights(demands, grown, paths, units),
         zones=zones,
         load_bps=_by_port(fabric, load),
         certificate=Certificate(
@@ -107,6 +106,31 @@ def make_plan(
         ),
         retired=retired(held, planned, trees, zones),
     )
+
+
+def _shares(plan: Plan, demands: Demands, grown: Forest, paths: Paths) -> Floats:
+    """The shares of the plan's weights; plain where it has none for a demand."""
+    units = units_of(plan, demands.keys, grown, paths).astype(np.float64)
+    return normalised(paths, units, spread(paths, by_capacity=True))
+
+
+def _weights(
+    demands: Demands, grown: Forest, paths: Paths, units: Ints
+) -> dict[PlacementKey, dict[int, int]]:
+    used = np.flatnonzero(units)
+    used = used[np.lexsort((grown.tree_id[paths.tree[used]], paths.demand[used]))]
+    tree_id = grown.tree_id[paths.tree[used]]
+    weights: dict[PlacementKey, dict[int, int]] = {}
+    row: dict[int, int] = {}
+    last = -1
+    for d, tree, count in zip(
+        paths.demand[used].tolist(), tree_id.tolist(), units[used].tolist(), strict=True
+    ):
+        if d != last:
+            row = weights[PlacementKey(*demands.keys[d])] = {}
+            last = d
+        row[tree] = count
+    return weights
 
 
 def _idle(plan: Plan) -> set[tuple[int, int]]:
@@ -128,16 +152,17 @@ def _by_egress(
 
 
 def _trees(fabric: Fabric, grown: Forest, numbers: Sequence[int]) -> tuple[PlannedTree, ...]:
+    names = [switch.name for switch in fabric.switches]
+    ports = [arc.tail.port for arc in fabric.arcs]
     trees = [
         PlannedTree(
-            numbers[int(g)],
-            int(tree_id),
-            {
-                fabric.switches[node].name: fabric.arcs[int(row[node])].tail.port
-                for node in np.flatnonzero(row >= 0).tolist()
-            },
+            numbers[g],
+            tree_id,
+            {name: ports[arc] for name, arc in zip(names, row.tolist(), strict=True) if arc >= 0},
         )
-        for g, tree_id, row in zip(grown.egress, grown.tree_id, grown.next_arc, strict=True)
+        for g, tree_id, row in zip(
+            grown.egress.tolist(), grown.tree_id.tolist(), grown.next_arc, strict=True
+        )
     ]
     return tuple(sorted(trees, key=lambda t: (t.egress, t.id)))
 

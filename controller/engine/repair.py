@@ -26,19 +26,22 @@ def reweigh_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Plan:
     known = [k for k in plan.weights if k.ingress in fabric.switch_index]
     demand = demand_of(fabric, known, [0.0] * len(known), view.egresses)
     usable = paths.trace(view.network, view.forest, demand)
-    alive = np.zeros((len(known), len(view.forest.egress)), bool)
-    alive[usable.demand, usable.tree] = True
-    units = view.units(plan, known)
+    tree_id = view.forest.tree_id.tolist()
+    alive: dict[int, list[int]] = {}
+    for d, t in zip(usable.demand.tolist(), usable.tree.tolist(), strict=True):
+        alive.setdefault(d, []).append(tree_id[t])
     weights = dict(plan.weights)
-    for d in np.flatnonzero(((units > 0) & ~alive).any(1) & alive.any(1)).tolist():
-        total = int(units[d].sum())
-        share = np.where(alive[d], units[d], 0).astype(np.int32)
+    for d, living in alive.items():
+        row = plan.weights[known[d]]
+        if row.keys() <= set(living):
+            continue
+        trees = sorted(living)
+        share = np.array([row.get(tree, 0) for tree in trees])
         if not share.any():
-            share = alive[d].astype(np.int32)
-        rounded = _scaled(share, total)
+            share[:] = 1
+        rounded = _scaled(share, sum(row.values())).tolist()
         weights[known[d]] = {
-            int(view.forest.tree_id[t]): int(rounded[t])
-            for t in sorted(np.flatnonzero(rounded), key=lambda t: int(view.forest.tree_id[t]))
+            tree: units for tree, units in zip(trees, rounded, strict=True) if units
         }
     if weights == plan.weights:
         return plan
@@ -46,7 +49,7 @@ def reweigh_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Plan:
     return replace(plan, made_from=made_from, weights=weights)
 
 
-def _scaled(share: npt.NDArray[np.int32], total: int) -> npt.NDArray[np.int64]:
+def _scaled(share: npt.NDArray[np.int64], total: int) -> npt.NDArray[np.int64]:
     """Integers in proportion to ``share`` that sum to ``total``, by largest remainder."""
     exact = share * (total / share.sum())
     units: npt.NDArray[np.int64] = np.floor(exact).astype(np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import DemandKey
+from controller.optimizer.paths import Paths
 from controller.optimizer.plan import PlacementKey, Plan
 from controller.optimizer.problem import Demand, Forest, Ints, Network
 from controller.telemetry.link_state import LinkState
@@ -23,18 +24,20 @@ class View:
     position: Mapping[AttachmentSet, int]
     forest: Forest
 
-    def units(self, plan: Plan, keys: Sequence[PlacementKey]) -> Ints:
-        column = {
-            (int(g), int(i)): t
-            for t, (g, i) in enumerate(zip(self.forest.egress, self.forest.tree_id, strict=True))
-        }
-        units = np.zeros((len(keys), len(self.forest.egress)), np.int32)
-        for d, key in enumerate(keys):
-            for tree, weight in plan.weights.get(key, {}).items():
-                t = column.get((self.position[key.egress], tree))
-                if t is not None:
-                    units[d, t] = weight
-        return units
+
+def units_of(
+    plan: Plan, keys: Sequence[DemandKey] | Sequence[PlacementKey], forest: Forest, paths: Paths
+) -> Ints:
+    """The plan's bucket weight of each path of the demands ``keys``, ``[P]``."""
+    ids = forest.tree_id.tolist()
+    rows = [plan.weights.get(PlacementKey(*key), {}) for key in keys]
+    return np.array(
+        [
+            rows[d].get(ids[t], 0)
+            for d, t in zip(paths.demand.tolist(), paths.tree.tolist(), strict=True)
+        ],
+        np.int32,
+    )
 
 
 def view_of(plan: Plan, fabric: Fabric, link_state: LinkState | None) -> View:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from controller.optimizer.kernels import flows
 from controller.optimizer.paths import Paths, load, utilisation
-from controller.optimizer.problem import Demand, Floats, Forest, Network, Solution
+from controller.optimizer.problem import Bools, Demand, Floats, Network
 
 
 @dataclass(slots=True)
@@ -19,6 +20,27 @@ class Found:
 
     share: Floats
     price: Floats
+    solver: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """Share of each path, with a certificate.
+
+    ``share[P]`` of its demand goes on path p of ``paths``; the shares of a demand sum to 1.
+    ``unroutable[D]`` are the demands without a path. ``load_bps[A]``. Utilisations are load /
+    capacity: ``mlu`` of this solution (upper bound), ``bound`` of any over these paths (lower),
+    ``gap = mlu / bound - 1`` (0 when both are 0). ``seconds`` spent by ``solver``.
+    """
+
+    paths: Paths
+    share: Floats
+    unroutable: Bools
+    load_bps: Floats
+    mlu: float
+    bound: float
+    gap: float
     solver: str
     seconds: float
 
@@ -35,33 +57,23 @@ def dual_bound(network: Network, demand: Demand, paths: Paths, price: Floats) ->
     if not total > 0 or not len(paths):
         return 0.0
     cost = np.divide(price / total, network.capacity_bps, out=np.zeros(len(price)), where=usable)
-    length = np.append(cost, 0.0)[paths.arcs].sum(1)
-    starts = paths.starts
-    cheapest = np.minimum.reduceat(length, starts)
-    rate = demand.rate_bps[paths.demand[starts]]
+    rate = demand.rate_bps[paths.demand[paths.starts]]
     # One part in 10^12 pays for the rounding of these sums.
-    return float((rate * cheapest).sum() * (1 - 1e-12))
+    return flows.cheapest(paths.bounds, paths.first, paths.arcs, cost, rate) * (1 - 1e-12)
 
 
 def finish(
-    network: Network,
-    forest: Forest,
-    demand: Demand,
-    paths: Paths,
-    share: Floats,
-    found: Found,
-    strategy: str,
+    network: Network, demand: Demand, paths: Paths, share: Floats, found: Found, solver: str
 ) -> Solution:
-    """Turn path shares into a Solution; the bound comes from ``found.price``."""
-    table = np.zeros((len(demand.source), len(forest.egress)))
-    table[paths.demand, paths.tree] = share
+    """Certify path shares; the bound comes from ``found.price``."""
     carried = load(paths, share * demand.rate_bps[paths.demand], len(network.tail))
     mlu = float(utilisation(carried, network).max(initial=0.0))
     bound = dual_bound(network, demand, paths, found.price)
     unroutable = np.ones(len(demand.source), bool)
     unroutable[paths.demand] = False
-    solver = found.solver if strategy == "lp" else f"{strategy} (bound: {found.solver})"
-    return Solution(table, unroutable, carried, mlu, bound, gap(mlu, bound), solver, found.seconds)
+    return Solution(
+        paths, share, unroutable, carried, mlu, bound, gap(mlu, bound), solver, found.seconds
+    )
 
 
 def gap(mlu: float, bound: float) -> float:

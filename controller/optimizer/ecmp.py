@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from controller.optimizer.certificate import finish
-from controller.optimizer.linear import optimum
-from controller.optimizer.paths import spread, trace
-from controller.optimizer.problem import Demand, Forest, Network, Solution
+from controller.optimizer import portfolio
+from controller.optimizer.certificate import Solution, finish
+from controller.optimizer.paths import Paths, spread
+from controller.optimizer.problem import Demand, Floats, Network
 
 
-def solve(network: Network, forest: Forest, demand: Demand) -> Solution:
-    """Equal shares over the distinct shortest working paths of each demand.
+def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None = None) -> Solution:
+    """Equal shares over the distinct shortest paths of each demand; ``start`` does not matter.
 
-    The bound is that of the linear program over the same forest, so the gap says what hashing
-    loses.
+    The bound is that of the best shares over the same paths, so the gap says what hashing loses.
     """
-    paths = trace(network, forest, demand)
-    found = optimum(network, demand, paths)
+    found = portfolio.optimum(network, demand, paths)
     share = spread(paths, by_capacity=False)
-    return finish(network, forest, demand, paths, share, found, "ecmp")
+    return finish(network, demand, paths, share, found, f"ecmp (bound: {found.solver})")

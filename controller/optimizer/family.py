@@ -7,19 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controller.optimizer.disjoint import Bools, DisjointPair, disjoint_pair
+from controller.optimizer.disjoint import DisjointPair, disjoint_pair
 from controller.optimizer.graph import Graph
-from controller.optimizer.paths import Indices, walk
-from controller.optimizer.problem import Floats, Ints
+from controller.optimizer.kernels import growth, ways
+from controller.optimizer.problem import Bools, Floats, Indices, Ints
 from controller.optimizer.survival import survives
 
 
 @dataclass(slots=True)
 class _Ways:
-    """How the sources of a family get to the egress by one tree."""
+    """How the sources of a family get to the egress by one tree: ``arcs[S, H]``, padded with -1."""
 
-    links: Indices
-    arcs: Indices
+    arcs: Ints
     hops: Indices
 
 
@@ -43,10 +42,12 @@ class Family:
         self.ways: list[_Ways] = []
         self.arc_use = np.zeros(len(graph.network.tail), np.int64)
         self.node_use = np.zeros(nodes, np.int64)
+        self.longest = max(1.0, self.distance[self.reachable].max(initial=0.0))
+        self.turn = self._turn()
 
     def reaches(self, tree: Ints, start: Indices) -> Bools:
         """Which of the nodes ``start`` get to a member over living arcs."""
-        arcs, end = walk(np.repeat(tree[None], len(start), 0), self.graph.network.head, start)
+        arcs, end = ways.follow(tree, self.graph.network.head, start)
         capacity = np.append(self.graph.network.capacity_bps, np.inf)
         alive = (capacity[arcs] > 0).all(1)
         return np.asarray(alive & (end >= 0) & self.root[end])
@@ -60,8 +61,8 @@ class Family:
             return False
         hops = np.full(len(tree), np.inf)
         hops[self.root] = 0
-        arcs, _ = walk(np.repeat(tree[None], len(known), 0), self.graph.network.head, known)
-        hops[known] = (arcs < len(self.graph.network.head)).sum(1)
+        arcs, _ = ways.follow(tree, self.graph.network.head, known)
+        hops[known] = (arcs >= 0).sum(1)
         self._add(self._attach(tree, hops))
         return True
 
@@ -102,11 +103,11 @@ class Family:
                 break
             covered, exposed = self._covered(), self._exposed()
             tree = self.trees.pop(position)
-            self._use_ways(ways := self.ways.pop(position), -1)
+            self._use_ways(taken := self.ways.pop(position), -1)
             if (covered & ~self._covered()).any() or self._exposed() - exposed:
                 self.trees.insert(position, tree)
-                self.ways.insert(position, ways)
-                self._use_ways(ways, 1)
+                self.ways.insert(position, taken)
+                self._use_ways(taken, 1)
             else:
                 dropped.append(position)
         return dropped
@@ -156,15 +157,14 @@ class Family:
 
     def _fewest_hops(self) -> Floats:
         """Arc costs by which hops come first, then use by siblings, then turn."""
-        longest = max(1.0, self.distance[self.reachable].max(initial=0.0))
         trees, sources = len(self.trees) + 1, len(self.sources) + 1
-        unit = 1 / (4 * longest * trees)
-        return np.asarray(1 + unit * (self._use() + self._turn() / (1000 * sources)))
+        unit = 1 / (4 * self.longest * trees)
+        return np.asarray(1 + unit * (self._use() + self.turn / (1000 * sources)))
 
     def _use(self) -> Floats:
         """Ways over each living arc and through its head, as a share of the sources."""
-        ways = self.arc_use[self.graph.arcs] + self.node_use[self.graph.head]
-        return np.asarray(ways / max(1, len(self.sources)))
+        use = self.arc_use[self.graph.arcs] + self.node_use[self.graph.head]
+        return np.asarray(use / max(1, len(self.sources)))
 
     def _turn(self) -> Floats:
         """Order (0..1) in which equal nodes are tried, for each arc by its head.
@@ -173,7 +173,7 @@ class Family:
         """
         turn = np.zeros(self.graph.network.nodes)
         shift = int(self.members[0]) * 8 if len(self.members) else 0
-        for hop in range(1, int(self.distance[self.reachable].max(initial=0.0)) + 1):
+        for hop in range(1, int(self.longest) + 1):
             layer = np.flatnonzero(self.distance == hop)
             first = shift % len(layer) if len(layer) > 8 else 0
             turn[layer] = (np.arange(len(layer)) - first) % len(layer) / len(layer)
@@ -181,11 +181,11 @@ class Family:
 
     def _along(self, colour: Ints, sources: Indices) -> Ints:
         """The tree that follows ``colour`` from ``sources`` and is short from everywhere else."""
-        arcs, _ = walk(np.repeat(colour[None], len(sources), 0), self.graph.network.head, sources)
+        arcs, _ = ways.follow(colour, self.graph.network.head, sources)
         tree = np.full(self.graph.network.nodes, -1, np.int32)
         hops = np.full(len(tree), np.inf)
         hops[self.root] = 0
-        real = arcs < len(self.graph.network.tail)
+        real = arcs >= 0
         left = real.sum(1, keepdims=True) - np.arange(arcs.shape[1])
         node = self.graph.network.tail[arcs[real]]
         tree[node] = arcs[real]
@@ -199,10 +199,10 @@ class Family:
         return np.where(settled, tree, joined).astype(np.int32)
 
     def _add(self, tree: Ints) -> None:
-        ways = self._trace(tree)
-        self._use_ways(ways, 1)
+        taken = self._trace(tree)
+        self._use_ways(taken, 1)
         self.trees.append(tree)
-        self.ways.append(ways)
+        self.ways.append(taken)
 
     def _drop_to(self, count: int) -> None:
         while len(self.trees) > count:
@@ -211,27 +211,23 @@ class Family:
 
     def _add_if_new(self, tree: Ints) -> bool:
         """Add the tree if it gives some source a way that it does not have yet."""
-        ways = self._trace(tree)
+        taken = self._trace(tree)
         new = np.ones(len(self.sources), bool)
         for other in self.ways:
-            width = max(ways.arcs.shape[1], other.arcs.shape[1])
-            new &= (_widen(ways.arcs, width) != _widen(other.arcs, width)).any(1)
+            growth.differ(taken.arcs, other.arcs, new)
         if new.any():
             self._add(tree)
         return bool(new.any())
 
     def _trace(self, tree: Ints) -> _Ways:
-        arcs, _ = walk(
-            np.repeat(tree[None], len(self.sources), 0), self.graph.network.head, self.sources
-        )
-        none = len(self.graph.network.tail)
-        hops = (arcs < none).sum(1)
-        return _Ways(self.graph.link[arcs], np.where(arcs < none, arcs, -1), hops)
+        arcs, _ = ways.follow(tree, self.graph.network.head, self.sources)
+        return _Ways(arcs, (arcs >= 0).sum(1))
 
-    def _use_ways(self, ways: _Ways, count: int) -> None:
-        used = ways.arcs[ways.arcs >= 0]
-        np.add.at(self.arc_use, used, count)
-        np.add.at(self.node_use, self.graph.network.head[used], count)
+    def _use_ways(self, taken: _Ways, count: int) -> None:
+        used = taken.arcs[taken.arcs >= 0]
+        network = self.graph.network
+        self.arc_use += count * np.bincount(used, minlength=len(network.tail))
+        self.node_use += count * np.bincount(network.head[used], minlength=network.nodes)
 
     def _covered(self, shortest_only: bool = False) -> Bools:
         """Sources that have two link-disjoint ways."""
@@ -239,17 +235,13 @@ class Family:
         least = self.distance[self.sources]
         for i, one in enumerate(self.ways):
             for other in self.ways[:i]:
-                clash = (one.links[:, :, None] == other.links[:, None, :]) & (
-                    one.links[:, :, None] >= 0
-                )
-                apart = ~clash.any((1, 2))
                 if shortest_only:
-                    apart &= (one.hops == least) & (other.hops == least)
-                covered |= apart
+                    skipped = covered | (one.hops != least) | (other.hops != least)
+                    found = skipped.copy()
+                    growth.apart(self.graph.link, one.arcs, other.arcs, found)
+                    covered |= found & ~skipped
+                else:
+                    growth.apart(self.graph.link, one.arcs, other.arcs, covered)
                 if covered.all():
                     return covered
         return covered
-
-
-def _widen(arcs: Indices, width: int) -> Indices:
-    return np.pad(arcs, ((0, 0), (0, width - arcs.shape[1])), constant_values=-1)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from controller.optimizer.problem import Demand, Floats, Forest, Ints, Network
+from controller.optimizer.kernels import flows, ways
+from controller.optimizer.problem import Bools, Demand, Floats, Forest, Indices, Ints, Network
 
-Indices = npt.NDArray[np.int64]
 THIN = 1 / 32
 
 
@@ -17,48 +16,46 @@ THIN = 1 / 32
 class Paths:
     """Working paths, one for each (demand, tree of its egress), sorted by demand, then tree.
 
-    ``arcs[P, H]`` is padded with A. ``hops[P]`` is 0 for a demand that is already where it wants
+    Path p takes ``arcs[first[p]:first[p + 1]]``: none for a demand that is already where it wants
     to be, and then ``bottleneck_bps[P]`` is infinite. ``twins[P]`` counts the paths of the same
     demand that take exactly the same arcs (itself included).
     """
 
     demand: Indices
     tree: Indices
-    arcs: Indices
-    hops: Indices
+    first: Indices
+    arcs: Ints
     bottleneck_bps: Floats
-    twins: Indices
+    twins: Ints
 
     def __len__(self) -> int:
         return len(self.demand)
 
     @property
+    def hops(self) -> Indices:
+        return np.diff(self.first)
+
+    @property
     def starts(self) -> Indices:
         """First path of each demand that has one (the demands are ``demand[starts]``)."""
-        if not len(self):
-            return np.zeros(0, np.int64)
-        return np.flatnonzero(np.r_[True, self.demand[1:] != self.demand[:-1]])
+        return np.flatnonzero(np.diff(self.demand, prepend=-1))
 
+    @property
+    def bounds(self) -> Indices:
+        """``starts``, and the number of paths."""
+        return np.flatnonzero(np.diff(self.demand, prepend=-1, append=-1))
 
-def walk(next_arc: Ints, head: Ints, start: Ints | Indices) -> tuple[Indices, Indices]:
-    """Follow one row of ``next_arc[P, N]`` from each ``start[P]``.
-
-    Returns ``arcs[P, H]`` padded with A, and the node where each walk ends (-1 if it never does).
-    """
-    arc_count, nodes = len(head), next_arc.shape[1]
-    rows = np.arange(len(start))
-    at = np.asarray(start, np.int64)
-    columns: list[Indices] = []
-    for _ in range(nodes):
-        arc = next_arc[rows, at].astype(np.int64)
-        if (arc < 0).all():
-            break
-        columns.append(np.where(arc < 0, arc_count, arc))
-        at = np.where(arc < 0, at, head[np.maximum(arc, 0)])
-    else:
-        at = np.where(next_arc[rows, at] < 0, at, -1)
-    arcs = np.stack(columns, 1) if columns else np.full((len(rows), 0), arc_count, np.int64)
-    return arcs, at
+    def only(self, keep: Bools) -> Paths:
+        """The paths that are ``keep[P]``; their twins are counted as before."""
+        hops = self.hops
+        return Paths(
+            self.demand[keep],
+            self.tree[keep],
+            np.append(0, np.cumsum(hops[keep])),
+            self.arcs[np.repeat(keep, hops)],
+            self.bottleneck_bps[keep],
+            self.twins[keep],
+        )
 
 
 def trace(network: Network, forest: Forest, demand: Demand) -> Paths:
@@ -67,31 +64,32 @@ def trace(network: Network, forest: Forest, demand: Demand) -> Paths:
     A node where a tree does nothing is a member if some arc of the tree leads to it; else the tree
     does not reach it.
     """
-    order = np.argsort(forest.egress, kind="stable")
+    order = np.lexsort((np.arange(len(forest.egress)), forest.egress))
     grouped = forest.egress[order]
     low = np.searchsorted(grouped, demand.egress, "left")
     count = np.searchsorted(grouped, demand.egress, "right") - low
     who = np.repeat(np.arange(len(count)), count)
-    nth = np.arange(len(who)) - np.repeat(np.cumsum(count) - count, count)
-    tree = order[np.repeat(low, count) + nth].astype(np.int64)
+    candidates = np.append(0, np.cumsum(count))
+    tree = order[np.arange(len(who)) + np.repeat(low - candidates[:-1], count)]
 
-    arcs, end = walk(forest.next_arc[tree], network.head, demand.source[who])
-    capacity = np.append(network.capacity_bps, np.inf)
-    bottleneck = capacity[arcs].min(1, initial=np.inf)
-    member = np.zeros(forest.next_arc.shape, bool)
-    planted, node = np.nonzero(forest.next_arc >= 0)
-    member[planted, network.head[forest.next_arc[planted, node]]] = True
-    member &= forest.next_arc < 0
-    works = (end >= 0) & (bottleneck > 0)
-    works[works] = member[tree[works], end[works]]
-
-    who, tree, arcs, bottleneck = who[works], tree[works], arcs[works], bottleneck[works]
-    order = np.lexsort((tree, who))
-    who, tree, arcs, bottleneck = who[order], tree[order], arcs[order], bottleneck[order]
-    key = np.column_stack((who, arcs))
-    _, same, copies = np.unique(key, axis=0, return_inverse=True, return_counts=True)
-    hops = (arcs < len(network.head)).sum(1)
-    return Paths(who, tree, arcs, hops, bottleneck, copies[same.reshape(-1)])
+    ends = ways.members(forest.next_arc, network.head)
+    hops = ways.works(
+        forest.next_arc,
+        network.head,
+        network.capacity_bps,
+        ends,
+        demand.source,
+        candidates,
+        tree,
+    )
+    works = hops >= 0
+    who, tree, hops = who[works], tree[works], hops[works]
+    first = np.append(0, np.cumsum(hops, dtype=np.int64))
+    arcs, bottleneck = ways.lay(
+        forest.next_arc, network.head, network.capacity_bps, demand.source[who], tree, first
+    )
+    bounds = np.flatnonzero(np.diff(who, prepend=-1, append=-1))
+    return Paths(who, tree, first, arcs, bottleneck, ways.twins(bounds, first, arcs))
 
 
 def spread(paths: Paths, by_capacity: bool) -> Floats:
@@ -103,7 +101,7 @@ def spread(paths: Paths, by_capacity: bool) -> Floats:
     if not len(paths):
         return np.zeros(0)
     starts = paths.starts
-    sizes = np.diff(np.append(starts, len(paths)))
+    sizes = np.diff(paths.bounds)
     weight = 1.0 / paths.twins
     hops = paths.hops
     if by_capacity:
@@ -116,11 +114,25 @@ def spread(paths: Paths, by_capacity: bool) -> Floats:
     return np.asarray(weight / np.repeat(np.add.reduceat(weight, starts), sizes))
 
 
+def normalised(paths: Paths, share: Floats, fallback: Floats) -> Floats:
+    """Shares scaled to sum to 1 for each demand; the fallback's where a demand has none."""
+    starts = paths.starts
+    if not len(starts):
+        return share
+    sizes = np.diff(paths.bounds)
+    total = np.repeat(np.add.reduceat(share, starts), sizes)
+    share = np.where(total > 1e-9, share, fallback)
+    return np.asarray(share / np.repeat(np.add.reduceat(share, starts), sizes))
+
+
 def load(paths: Paths, carried_bps: Floats, arc_count: int) -> Floats:
     """Load of each arc, ``[A]``, when path p carries ``carried_bps[p]``."""
-    weights = np.repeat(carried_bps, paths.arcs.shape[1])
-    total = np.bincount(paths.arcs.ravel(), weights, minlength=arc_count + 1)
-    return np.asarray(total[:arc_count], np.float64)
+    return flows.load(paths.first, paths.arcs, carried_bps, arc_count)
+
+
+def length(paths: Paths, cost: Floats) -> Floats:
+    """Sum of ``cost[A]`` over each path."""
+    return flows.length(paths.first, paths.arcs, cost)
 
 
 def utilisation(load_bps: Floats, network: Network) -> Floats:

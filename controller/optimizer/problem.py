@@ -1,4 +1,4 @@
-"""The optimizer's input and output: arrays only, so that this room stands alone.
+"""The optimizer's input: arrays only, so that this room stands alone.
 
 Nodes are 0..N-1, arcs (directed links) 0..A-1, egresses 0..G-1, demands 0..D-1. An egress is a set
 of member nodes; a tree of an egress leads every node that can reach a member to one of them.
@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,23 +47,3 @@ class Demand:
     source: Ints
     egress: Ints
     rate_bps: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Solution:
-    """Share of each demand on each tree, with its certificate.
-
-    ``share[D, T]`` rows sum to 1 over the trees of the demand's egress that work from its source
-    (all zero where there is none: ``unroutable[D]``). ``load_bps[A]``. Utilisations are load /
-    capacity: ``mlu`` of this solution (upper bound), ``bound`` of any over this forest (lower),
-    ``gap = mlu / bound - 1`` (0 when both are 0). ``seconds`` spent by ``solver``.
-    """
-
-    share: Floats
-    unroutable: npt.NDArray[np.bool_]
-    load_bps: Floats
-    mlu: float
-    bound: float
-    gap: float
-    solver: str
-    seconds: float

@@ -28,7 +28,7 @@ directory, program, was_up = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "up"
 class Other(Supervisor):
     def command(self):
         return [sys.executable, "-c", program, str(directory)]
-supervisor = Other(Options(None, "t.yaml", "", directory, True, 1.0, "lp"))
+supervisor = Other(Options(None, "t.yaml", "", directory, True, 1.0, "auto"))
 supervisor.prepare()
 if len(sys.argv) > 4:
     hub.spawn_after(float(sys.argv[4]), supervisor.stop)

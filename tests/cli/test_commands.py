@@ -158,7 +158,7 @@ def test_status_links_and_plan(north: Served) -> None:
     )
     status = run(north, "status").output
     assert "! spine1 (dpid 3) is not connected" in status
-    assert "plan 7 (installed): lp by GLOP" in status
+    assert "plan 7 (installed): auto by GLOP" in status
     assert json.loads(run(north, "status", "--json").output)["epoch"] == "4"
 
     links = run(north, "links").output.splitlines()

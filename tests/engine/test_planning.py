@@ -252,7 +252,7 @@ def test_small_gains_are_not_worth_the_churn() -> None:
 
 def test_an_unknown_strategy_is_refused() -> None:
     fabric = leaf_spine()
-    with pytest.raises(ValueError, match="use one of lp, ecmp"):
+    with pytest.raises(ValueError, match="use one of auto, exact, ecmp"):
         make_plan(fabric, everyone(fabric), None, None, strategy="magic", plan_id=1)
 
 

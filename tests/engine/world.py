@@ -39,7 +39,7 @@ class World:
         *,
         stored_plan: Plan | None = None,
         holds: Mapping[str, SwitchTables] | None = None,
-        strategy: str = "lp",
+        strategy: str = "auto",
         statuses: Mapping[str, IntentStatus] | None = None,
     ) -> None:
         self.now = 100.0

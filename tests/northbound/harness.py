@@ -96,7 +96,7 @@ def make_plan() -> Plan:
         weights={PlacementKey("leaf1", ("leaf2",), "best-effort"): {1: 5, 2: 11}},
         zones={},
         load_bps={("leaf1", 1): 50e9, ("leaf1", 2): 110e9},
-        certificate=Certificate("lp", "GLOP", 0.31, 0.3, 0.033, 0.01),
+        certificate=Certificate("auto", "GLOP", 0.31, 0.3, 0.033, 0.01),
     )
 
 

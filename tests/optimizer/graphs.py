@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from hypothesis import strategies as st
 
-from controller.optimizer.problem import Demand, Forest, Network
+from controller.optimizer import paths, portfolio
+from controller.optimizer.certificate import Solution
+from controller.optimizer.problem import Demand, Floats, Forest, Ints, Network
 
 
 def network(nodes: int, links: Iterable[tuple[int, int, float]]) -> Network:
@@ -55,6 +57,22 @@ def demand(rows: Iterable[tuple[int, int, float]]) -> Demand:
         np.array([r[1] for r in listed], np.int32),
         np.array([r[2] for r in listed], np.float64),
     )
+
+
+Strategy = Callable[[Network, Demand, paths.Paths, Floats | None], Solution]
+
+
+def solve(
+    network: Network, forest: Forest, asked: Demand, strategy: Strategy = portfolio.solve
+) -> Solution:
+    return strategy(network, asked, paths.trace(network, forest, asked), None)
+
+
+def table(solution: Solution, values: Floats | Ints, trees: int) -> Floats | Ints:
+    """Values of paths as ``[D, T]``, 0 where there is no path."""
+    out = np.zeros((len(solution.unroutable), trees), values.dtype)
+    out[solution.paths.demand, solution.paths.tree] = values
+    return out
 
 
 def path(network: Network, forest: Forest, tree: int, source: int) -> list[int] | None:

@@ -1,0 +1,62 @@
+"""Strategy ``auto``: the method that suits the problem's size and shape.
+
+Linear programming while that is quick, for it balances what does not bind as well as can be;
+descent for what is larger; PDLP where descent stays above ``ACCEPTED_GAP``: symmetric problems with
+many paths, such as permutations on a torus. Without compiled kernels, linear programming alone.
+"""
+
+from __future__ import annotations
+
+from controller.optimizer import kernels
+from controller.optimizer.certificate import Found, Solution, dual_bound, finish
+from controller.optimizer.descent import descend
+from controller.optimizer.hedging import toward_plain
+from controller.optimizer.linear import Exact
+from controller.optimizer.paths import Paths
+from controller.optimizer.problem import Demand, Floats, Network
+from controller.optimizer.scaled import Scaled
+
+EXACT_PATHS = 4_000
+TARGET_GAP = 1e-3
+ACCEPTED_GAP = 1e-2
+
+
+def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None = None) -> Solution:
+    """Shares of least MLU over the paths, with a certificate; ``start[P]`` are shares to begin
+    from, such as those in force.
+
+    Demands without rate get shares in proportion to the bottleneck capacity of their shortest
+    paths.
+    """
+    scaled = Scaled(network, demand, paths)
+    if _exactly(scaled):
+        found = Exact(scaled).optimise()
+        share = found.share
+    else:
+        found = _descended(network, demand, scaled, start)
+        share = toward_plain(scaled, found.share, scaled.mlu(found.share))
+    return finish(network, demand, paths, share, found, found.solver)
+
+
+def optimum(network: Network, demand: Demand, paths: Paths) -> Found:
+    """Shares and prices of the MLU problem alone, without balancing what does not bind."""
+    scaled = Scaled(network, demand, paths)
+    if _exactly(scaled):
+        return Exact(scaled).optimise(refine=False)
+    return _descended(network, demand, scaled, None)
+
+
+def _exactly(scaled: Scaled) -> bool:
+    return len(scaled.columns) <= EXACT_PATHS or bool(kernels.problem)
+
+
+def _descended(network: Network, demand: Demand, scaled: Scaled, start: Floats | None) -> Found:
+    found = descend(scaled, start, TARGET_GAP)
+    mlu = scaled.mlu(found.share)
+    bound = dual_bound(network, demand, scaled.paths, found.price)
+    if mlu <= bound * (1 + ACCEPTED_GAP):
+        return found
+    other = Exact(scaled, ("PDLP",)).optimise(refine=False)
+    best = found if mlu <= scaled.mlu(other.share) else other
+    tight = found if bound >= dual_bound(network, demand, scaled.paths, other.price) else other
+    return Found(best.share, tight.price, "descent, PDLP", found.seconds + other.seconds)

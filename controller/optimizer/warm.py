@@ -1,0 +1,39 @@
+"""Compiling every kernel before the first problem waits for it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from controller.optimizer import buckets, portfolio
+from controller.optimizer.descent import descend
+from controller.optimizer.forest import grow
+from controller.optimizer.paths import trace
+from controller.optimizer.problem import Demand, Network
+from controller.optimizer.scaled import Scaled
+
+
+@cache
+def warm_up() -> None:
+    """Plan a ring with a chord, by every way that uses kernels."""
+    links = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
+    network = Network(
+        4,
+        np.array([end for a, b in links for end in (a, b)], np.int32),
+        np.array([end for a, b in links for end in (b, a)], np.int32),
+        np.ones(10),
+    )
+    members = [[n] for n in range(4)]
+    forest = grow(network, members, 4)
+    grow(network, members, 4, forest)
+    pairs = [(a, b) for a in range(4) for b in range(4) if a != b]
+    demand = Demand(
+        np.array([a for a, _ in pairs], np.int32),
+        np.array([b for _, b in pairs], np.int32),
+        np.arange(1.0, 13.0),
+    )
+    paths = trace(network, forest, demand)
+    found = descend(Scaled(network, demand, paths), None, 1e-2)
+    solution = portfolio.solve(network, demand, paths, found.share)
+    buckets.quantise(paths, solution.share, demand, network)
