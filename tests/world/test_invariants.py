@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from tests.world.story import Story
 SEEDS_FILE = Path(__file__).with_name("seeds.txt")
 DEFAULT_SEEDS = range(12)
 FABRICS = {
-    "leaf-spine": lambda: fabrics.leaf_spine(3, 2, 1),
-    "fat-tree": lambda: fabrics.fat_tree(4),
-    "ring": lambda: fabrics.ring(4),
-    "two-leaves": lambda: fabrics.dual_homed(4, 2),
+    "leaf-spine": cache(lambda: fabrics.leaf_spine(3, 2, 1)),
+    "fat-tree": cache(lambda: fabrics.fat_tree(4)),
+    "ring": cache(lambda: fabrics.ring(4)),
+    "two-leaves": cache(lambda: fabrics.dual_homed(4, 2)),
 }
 
 
