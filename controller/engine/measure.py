@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ from controller.telemetry.link_state import Bools, Floats, LinkState
 from controller.telemetry.traffic import measured_rates, smooth
 
 Names = npt.NDArray[np.int64]
+
+_ingress_group = lru_cache(maxsize=1 << 16)(ingress_group)
+"""The same groups are counted again every second."""
 
 
 class Measurements:
@@ -124,7 +128,7 @@ class Measurements:
         found: dict[tuple[DemandKey, int], float] = {}
         for switch, rates in self._buckets.items():
             for (group_id, tree), bytes_per_s in rates.average(window_s).items():
-                group = ingress_group(group_id)
+                group = _ingress_group(group_id)
                 if group is None or group.egress not in members:
                     continue
                 name = self._class_name.get(group.class_index)
@@ -154,7 +158,7 @@ def _tree_rows(event: CountersRead, installed: SwitchTables) -> tuple[Names, Nam
         event.bucket_bytes.tolist(),
         strict=True,
     ):
-        said = ingress_group(group_id)
+        said = _ingress_group(group_id)
         group = installed.groups.get(group_id)
         if said is None or said.kind is IngressKind.FAILOVER or group is None:
             continue

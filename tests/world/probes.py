@@ -113,7 +113,9 @@ class Probes:
         self._explorers[name] = None
         if switch is not None:
             self._explorers[name] = _Explorer(switch)
-            _tell_changes(switch, lambda *a: self._entry(name, *a), lambda *a: self._group(name, *a))
+            _tell_changes(
+                switch, lambda *a: self._entry(name, *a), lambda *a: self._group(name, *a)
+            )
 
     def ports_changed(self, name: str) -> None:
         for known in self._known[name].values():

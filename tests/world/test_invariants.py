@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest

@@ -225,5 +225,3 @@ class _Uplink:
 
     def sample(self, sample: pb.Sample) -> None:
         self._tell(pb.FromSession(sample=sample))
-
-
