@@ -37,6 +37,10 @@ class Answer:
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(default_factory=list)
 
+    def records(self) -> list[dict[str, Any]]:
+        """The rows, with the names of their columns."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
 
 def answer(fleet: Fleet, line: str) -> Answer:
     """Carry out one command. Raises CommandError."""

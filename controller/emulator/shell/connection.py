@@ -109,7 +109,7 @@ class Player:
             )
         )
         try:
-            # `wait_for` of Python below 3.12 forgets that it was cancelled when this ends just then.
+            # Before Python 3.12 `wait_for` forgets that it was cancelled when this ends just then.
             done, _ = await asyncio.wait({connecting}, timeout=CONNECT_S)
         finally:
             connecting.cancel()
