@@ -8,16 +8,18 @@ led it there: this is what polarises hashing in real networks, and it is kept he
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from controller.emulator import headers as h
+from controller.emulator.flow_table import Entry
 from controller.emulator.hashing import dp_hash, symmetric_l3l4
 from controller.emulator.network import Network
 from controller.emulator.ways import (
     ADDRESSES_AND_PORTS,
+    Exit,
     HashFunction,
     Slots,
     Way,
@@ -76,15 +78,19 @@ LaneKey: TypeAlias = tuple[End, int]
 """Where a frame leaves, and its queue."""
 
 
+Hop: TypeAlias = tuple[str, Entry | None, Way]
+"""A switch, the entry of its first table that flows match there, and their way behind it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Path:
     """``share`` of a demand's flows takes it. Behind the i-th of ``lanes`` comes the i-th of
-    ``ways``, the way through the switch there. Where a switch makes copies, each but the first is a
-    path that begins there (``copied``). ``dead``: the port without carrier where it ends."""
+    ``hops``. Where a switch makes copies, each but the first is a path that begins there
+    (``copied``). ``dead``: the port without carrier where it ends."""
 
     share: float
     lanes: tuple[LaneKey, ...]
-    ways: tuple[tuple[str, Way], ...]
+    hops: tuple[Hop, ...]
     fate: Fate
     copied: bool = False
     dead: End | None = None
@@ -92,10 +98,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``switches``: those that it depends on."""
-
     paths: tuple[Path, ...]
-    switches: frozenset[str]
 
 
 class _SampleNeededError(Exception):
@@ -109,18 +112,18 @@ class _Spread:
     headers: int
     slots: tuple[tuple[HashFunction, Slots, int], ...] = ()
 
-    def through(self, cache: WayCache, port: int) -> Iterator[tuple[Way, _Spread, float]]:
-        found = cache.find(self.headers | port << h.IN_PORT.shift)
+    def through(self, cache: WayCache, port: int) -> Iterator[_Part]:
+        entry, found = cache.find(self.headers | port << h.IN_PORT.shift)
         if found.by_headers:
             raise _SampleNeededError
         if len(found.ways) == 1:
-            yield found.ways[0], self, 1.0
+            yield entry, found.ways[0], self, 1.0
             return
         assert found.function is not None
         if found.function[0] == "symmetric" and h.IP_PROTO.get(self.headers) not in (h.TCP, h.SCTP):
             # Of UDP it takes no ports, so the flows have one value.
             value = symmetric_l3l4(self.headers, found.function[1]) or 1
-            yield _way_of(found, value), self, 1.0
+            yield entry, _way_of(found, value), self, 1.0
             return
         function, modulus = found.function, found.modulus
         present, known = (1 << modulus) - 1, modulus
@@ -134,12 +137,14 @@ class _Spread:
             left = widened(way.slots, modulus, known) & present
             if left:
                 share = left.bit_count() / total
-                yield way, _Spread(self.headers, (*others, (function, left, known))), share
+                part = _Spread(self.headers, (*others, (function, left, known)))
+                yield entry, way, part, share
 
-    def changed(self, flip: int) -> _Spread:
-        if not flip & ADDRESSES_AND_PORTS:
-            return _Spread(self.headers ^ flip, self.slots)
-        return _Spread(self.headers ^ flip)
+    def after(self, leaving: Exit) -> _Spread:
+        headers = leaving.after(self.headers)
+        if not (headers ^ self.headers) & ADDRESSES_AND_PORTS:
+            return _Spread(headers, self.slots)
+        return _Spread(headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +153,12 @@ class _Listed:
 
     headers: tuple[int, ...]
 
-    def through(self, cache: WayCache, port: int) -> Iterator[tuple[Way, _Listed, float]]:
+    def through(self, cache: WayCache, port: int) -> Iterator[_Part]:
         came_by = port << h.IN_PORT.shift
-        members: dict[int, list[int]] = {}
-        ways: dict[int, Way] = {}
+        members: dict[tuple[int, int], list[int]] = {}
+        ways: dict[tuple[int, int], tuple[Entry | None, Way]] = {}
         for headers in self.headers:
-            found = cache.find(headers | came_by)
+            entry, found = cache.find(headers | came_by)
             if len(found.ways) == 1:
                 way = found.ways[0]
             else:
@@ -162,17 +167,20 @@ class _Listed:
                 hashed: Callable[[int, int], int]
                 hashed = symmetric_l3l4 if name == "symmetric" else dp_hash
                 way = _way_of(found, hashed(headers, basis) or 1)
-            ways[id(way)] = way
-            members.setdefault(id(way), []).append(headers)
-        for key, way in ways.items():
+            key = id(entry), id(way)
+            ways[key] = entry, way
+            members.setdefault(key, []).append(headers)
+        for key, (entry, way) in ways.items():
             of_way = tuple(members[key])
-            yield way, _Listed(of_way), len(of_way) / len(self.headers)
+            yield entry, way, _Listed(of_way), len(of_way) / len(self.headers)
 
-    def changed(self, flip: int) -> _Listed:
-        return _Listed(tuple(headers ^ flip for headers in self.headers))
+    def after(self, leaving: Exit) -> _Listed:
+        return _Listed(tuple(leaving.after(headers) for headers in self.headers))
 
 
 _Bundle: TypeAlias = _Spread | _Listed
+_Part: TypeAlias = "tuple[Entry | None, Way, _Bundle, float]"
+"""The entry and way that a part of the flows takes, that part, and its share of them."""
 
 
 def _way_of(found: Ways, hashed: int) -> Way:
@@ -205,17 +213,27 @@ def headers_of(demand: Demand, source: Nic, target: Nic, gateway_mac: int, flow:
 
 
 class Router:
-    """Walks demands; what switches do is remembered until :meth:`forget`."""
+    """Walks demands; what switches do is remembered until they change (:meth:`forget`)."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
         self._caches: dict[str, WayCache] = {}
-        self._heads: dict[End, End | None] = {}
+        self._outs: dict[tuple[str, int, int | None], _Out] = {}
+        self._begins: dict[NicRef, _Out] = {}
 
-    def forget(self, switch: str) -> None:
-        """Tables or ports of the switch have changed."""
-        self._caches.pop(switch, None)
-        self._heads.clear()
+    def forget(self, switch: str, ports: Set[int] | None = None) -> list[Ways]:
+        """These ports of the switch have changed; None: its tables, or anything. Returns the ways
+        that are known no more: routes that take one must be walked again, and those that leave by
+        such a port or arrive there."""
+        self._outs.clear()
+        self._begins.clear()
+        cache = self._caches.get(switch)
+        if cache is None:
+            return []
+        if ports is not None:
+            return cache.forget(ports)
+        del self._caches[switch]
+        return cache.all()
 
     def route(self, demand: Demand) -> Route:
         if demand.flows is None and demand.protocol in _PORTED:
@@ -233,78 +251,19 @@ class Router:
         return headers_of(demand, nics[demand.source], nics[demand.target], gateway, flow)
 
     def _route(self, demand: Demand, bundle: _Bundle) -> Route:
-        walk = _RouteWalk(self._network, self._caches, self._heads, demand)
-        nic = self._network.fabric.nic_by_id[demand.source]
+        nics = self._network.fabric.nic_by_id
+        nic = nics[demand.source]
+        walk = _RouteWalk(self, demand.target, nics[demand.target].mac)
         ends = [NicRef(nic.id, i) for i in range(len(nic.attachments))]
         live = [end for end in ends if self._network.wire_at[end][0].up]
         for end in live or ends[:1]:
-            walk.leave(bundle, end, 0, 1.0 / max(1, len(live)), _Trail())
-        depends = {port.switch for port in nic.attachments} | walk.switches
-        return Route(tuple(walk.paths), frozenset(depends))
+            out = self._begins.get(end)
+            if out is None:
+                out = self._begins[end] = _Out((end, 0), self._head(end))
+            walk.leave(bundle, out, 1.0 / max(1, len(live)), _Trail())
+        return Route(tuple(walk.paths))
 
-
-@dataclass(frozen=True, slots=True)
-class _Trail:
-    """What lies behind flows on their way; ``hops`` counts all switches, ``ways`` begin anew with
-    each copy."""
-
-    lanes: tuple[LaneKey, ...] = ()
-    ways: tuple[tuple[str, Way], ...] = ()
-    copied: bool = False
-    hops: int = 0
-
-
-class _RouteWalk:
-    def __init__(
-        self,
-        network: Network,
-        caches: dict[str, WayCache],
-        heads: dict[End, End | None],
-        demand: Demand,
-    ) -> None:
-        self._network = network
-        self._caches = caches
-        self._heads = heads
-        self._demand = demand
-        self._mac = network.fabric.nic_by_id[demand.target].mac
-        self.paths: list[Path] = []
-        self.switches: set[str] = set()
-
-    def _end(self, share: float, trail: _Trail, fate: Fate, dead: End | None = None) -> None:
-        self.paths.append(Path(share, trail.lanes, trail.ways, fate, trail.copied, dead))
-
-    def leave(self, bundle: _Bundle, tail: End, queue: int, share: float, trail: _Trail) -> None:
-        """By a port, onto the wire."""
-        head = self._heads[tail] if tail in self._heads else self._head(tail)
-        if head is None:
-            self._end(share, trail, Fate.NO_CARRIER, tail)
-            return
-        trail = _Trail((*trail.lanes, (tail, queue)), trail.ways, trail.copied, trail.hops + 1)
-        if isinstance(head, NicRef):
-            arrives = self._arrives(bundle, head)
-            self._end(share, trail, Fate.DELIVERED if arrives else Fate.ANOTHER_HOST)
-            return
-        if trail.hops > MAX_HOPS or len(self.paths) > MAX_PATHS:
-            self._end(share, trail, Fate.LOOPED)
-            return
-        self.switches.add(head.switch)
-        for way, part, fraction in bundle.through(self._cache(head.switch), head.port):
-            self._through(way, part, head.switch, share * fraction, trail)
-
-    def _through(self, way: Way, bundle: _Bundle, switch: str, share: float, trail: _Trail) -> None:
-        ways = (*trail.ways, (switch, way))
-        behind = _Trail(trail.lanes, ways, trail.copied, trail.hops)
-        if not way.exits:
-            self._end(share, behind, Fate.PUNTED if way.punts else Fate.DROPPED)
-            return
-        for number, out in enumerate(way.exits):
-            tail = PortRef(switch, out.port)
-            after = bundle.changed(out.flip)
-            queue = self._queue(tail, out.queue)
-            begun = behind if number == 0 else _Trail(copied=True, hops=trail.hops)
-            self.leave(after, tail, queue, share, begun)
-
-    def _cache(self, switch: str) -> WayCache:
+    def cache(self, switch: str) -> WayCache:
         cache = self._caches.get(switch)
         if cache is None:
             place = self._network.nodes[switch].switch
@@ -312,14 +271,20 @@ class _RouteWalk:
             cache = self._caches[switch] = WayCache(place.state)
         return cache
 
+    def out(self, switch: str, port: int, queue: int | None) -> _Out:
+        key = switch, port, queue
+        known = self._outs.get(key)
+        if known is None:
+            tail = PortRef(switch, port)
+            known = _Out((tail, self._queue(tail, queue)), self._head(tail))
+            self._outs[key] = known
+        return known
+
     def _head(self, tail: End) -> End | None:
         """Where frames from here arrive, None where they do not."""
         found = self._network.wire_at.get(tail)
         head = None if found is None else found[1].head
-        if head is not None and not (self._up(tail) and self._up(head)):
-            head = None
-        self._heads[tail] = head
-        return head
+        return head if head is not None and self._up(tail) and self._up(head) else None
 
     def _up(self, end: End) -> bool:
         if isinstance(end, NicRef):
@@ -334,6 +299,67 @@ class _RouteWalk:
         port = None if switch is None else switch.state.ports.get(tail.port)
         return queue if queue and port is not None and queue in port.queues else 0
 
+
+@dataclass(frozen=True, slots=True)
+class _Out:
+    """A lane, and where its frames arrive: None where there is no carrier."""
+
+    lane: LaneKey
+    head: End | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Trail:
+    """What lies behind flows on their way; ``count`` counts all switches, ``hops`` begin anew with
+    each copy."""
+
+    lanes: tuple[LaneKey, ...] = ()
+    hops: tuple[Hop, ...] = ()
+    copied: bool = False
+    count: int = 0
+
+
+class _RouteWalk:
+    def __init__(self, router: Router, target: str, mac: int) -> None:
+        self._router = router
+        self._target = target
+        self._mac = mac
+        self.paths: list[Path] = []
+
+    def _end(self, share: float, trail: _Trail, fate: Fate, dead: End | None = None) -> None:
+        self.paths.append(Path(share, trail.lanes, trail.hops, fate, trail.copied, dead))
+
+    def leave(self, bundle: _Bundle, out: _Out, share: float, trail: _Trail) -> None:
+        """By a port, onto the wire."""
+        head = out.head
+        if head is None:
+            self._end(share, trail, Fate.NO_CARRIER, out.lane[0])
+            return
+        trail = _Trail((*trail.lanes, out.lane), trail.hops, trail.copied, trail.count + 1)
+        if isinstance(head, NicRef):
+            arrives = self._arrives(bundle, head)
+            self._end(share, trail, Fate.DELIVERED if arrives else Fate.ANOTHER_HOST)
+            return
+        if trail.count > MAX_HOPS or len(self.paths) > MAX_PATHS:
+            self._end(share, trail, Fate.LOOPED)
+            return
+        switch = head.switch
+        for entry, way, part, fraction in bundle.through(self._router.cache(switch), head.port):
+            hops = (*trail.hops, (switch, entry, way))
+            behind = _Trail(trail.lanes, hops, trail.copied, trail.count)
+            self._through(way, part, switch, share * fraction, behind)
+
+    def _through(
+        self, way: Way, bundle: _Bundle, switch: str, share: float, behind: _Trail
+    ) -> None:
+        if not way.exits:
+            self._end(share, behind, Fate.PUNTED if way.punts else Fate.DROPPED)
+            return
+        for number, leaving in enumerate(way.exits):
+            out = self._router.out(switch, leaving.port, leaving.queue)
+            begun = behind if number == 0 else _Trail(copied=True, count=behind.count)
+            self.leave(bundle.after(leaving), out, share, begun)
+
     def _arrives(self, bundle: _Bundle, head: NicRef) -> bool:
         headers = bundle.headers if isinstance(bundle, _Spread) else bundle.headers[0]
-        return head.nic == self._demand.target and h.ETH_DST.get(headers) == self._mac
+        return head.nic == self._target and h.ETH_DST.get(headers) == self._mac
