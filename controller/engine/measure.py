@@ -127,16 +127,25 @@ class Measurements:
         members = {egress.id: egress.members for egress in plan.egresses}
         found: dict[tuple[DemandKey, int], float] = {}
         for switch, rates in self._buckets.items():
+            keys: dict[int, DemandKey | None] = {}
             for (group_id, tree), bytes_per_s in rates.average(window_s).items():
-                group = _ingress_group(group_id)
-                if group is None or group.egress not in members:
-                    continue
-                name = self._class_name.get(group.class_index)
-                if name is None:
-                    continue
-                at = (DemandKey(switch, members[group.egress], name), tree)
-                found[at] = found.get(at, 0.0) + 8 * bytes_per_s
+                if group_id not in keys:
+                    keys[group_id] = self._demand(switch, group_id, members)
+                key = keys[group_id]
+                if key is not None:
+                    at = key, tree
+                    found[at] = found.get(at, 0.0) + 8 * bytes_per_s
         return found
+
+    def _demand(
+        self, switch: str, group_id: int, members: Mapping[int, AttachmentSet]
+    ) -> DemandKey | None:
+        """Whose traffic an ingress group spreads."""
+        group = _ingress_group(group_id)
+        name = None if group is None else self._class_name.get(group.class_index)
+        if group is None or name is None or group.egress not in members:
+            return None
+        return DemandKey(switch, members[group.egress], name)
 
     def _dropped_pps(self) -> Floats:
         """Of ports and of the queues behind them; a switch counts a loss in one of the two."""

@@ -172,6 +172,11 @@ class RecordCodec:
                 self._steps.append(_Block(self._what, [m for m in run if not isinstance(m, Part)]))
         self._blocks = [s for s in self._steps if isinstance(s, _Block)]
         self._parts = [s for s in self._steps if isinstance(s, _PartStep)]
+        # Most records are a block, and one part behind it.
+        self._follows: tuple[_Block, _PartStep] | None = None
+        if len(self._steps) == 2 and len(self._parts) == 1 and self._steps[1] is self._parts[0]:
+            if not (self._parts[0].spread or self._parts[0].chosen_by):
+                self._follows = self._blocks[0], self._parts[0]
         self._fixed = sum(b.struct.size for b in self._blocks)
         said = {n for b in self._blocks for n, _ in b.plain}
         said |= {s.name for b in self._blocks for s, _, _ in b.mapped}
@@ -211,6 +216,13 @@ class RecordCodec:
                     f"{self._what}.{name} = {get(value)!r}: OpenFlow 1.{self._version - 1} has no "
                     "place for it"
                 )
+        if self._follows is not None:
+            block, step = self._follows
+            body = step.codec(-1).encode(getattr(value, step.key))
+            try:
+                return block.pack(value, {step.key: len(body)}, self._fixed + len(body)) + body
+            except _UNFIT as problem:
+                raise self._unfit(problem, value) from None
         bodies = {}
         sizes = _NO_SIZES
         total = self._fixed
