@@ -16,7 +16,7 @@ from rich.console import RenderableType
 
 from controller.cli import render
 from controller.emulator.fault_kinds import KINDS
-from controller.emulator.shell.commands import COMMANDS, Answer
+from controller.emulator.shell.answer import Answer
 from controller.lab.emulated import EmulatedLab
 from controller.lab.errors import LabError
 from controller.lab.session import LabController, server_of
@@ -80,7 +80,9 @@ class Prompt:
         fabric = self._lab.fabric
         links = [link.name for link in fabric.links]
         names = [*fabric.switch_by_name, *fabric.host_by_name, *fabric.nic_by_id, *links]
-        return [*COMMANDS, "heald", "sh", "exit", *names, *KINDS, "down", "up", "start", "stop"]
+        commands = [line.split()[0] for line in self._lab.command("help").text.splitlines()]
+        commands += ["heald", "sh", "exit"]
+        return [*commands, *names, *KINDS, "down", "up", "start", "stop"]
 
     def _do(self, line: str) -> bool:
         first, _, rest = line.partition(" ")

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from controller.emulator.shell.commands import Answer
+from controller.emulator.shell.answer import Answer
 from controller.fabric.load import load
 from controller.fabric.model import Fabric
 from controller.lab import rundir

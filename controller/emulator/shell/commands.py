@@ -6,7 +6,7 @@ The words are those of Mininet's prompt where it has them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from controller.emulator import demand_file, fault_script
 from controller.emulator.fault_kinds import KINDS, FaultError
 from controller.emulator.keys import did_you_mean
 from controller.emulator.routes import Demand
+from controller.emulator.shell.answer import Answer
 from controller.emulator.shell.fleet import Fleet
 from controller.emulator.wires import End, Wire
 from controller.fabric.model import PortRef
@@ -27,27 +28,12 @@ class CommandError(ValueError):
     """The command is not carried out; the text says why, and what to write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """``rows`` have a value for each of ``columns``, whose names end in their units. ``time_s`` is
-    that of the network."""
-
-    time_s: float
-    text: str = ""
-    columns: tuple[str, ...] = ()
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def records(self) -> list[dict[str, Any]]:
-        """The rows, with the names of their columns."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-
-
 def answer(fleet: Fleet, line: str) -> Answer:
     """Carry out one command. Raises CommandError."""
     name, *words = line.split()
-    found = COMMANDS.get(name)
+    found = _COMMANDS.get(name)
     if found is None:
-        raise CommandError(f"there is no command {name!r}{did_you_mean(name, COMMANDS)}")
+        raise CommandError(f"there is no command {name!r}{did_you_mean(name, _COMMANDS)}")
     try:
         made = found.act(fleet, words)
     except (FaultError, demand_file.DemandError) as error:
@@ -271,14 +257,14 @@ def _ports(fleet: Fleet, words: Sequence[str]) -> _Table:
 
 def _help(fleet: Fleet, words: Sequence[str]) -> str:
     if words:
-        found = COMMANDS.get(words[0])
+        found = _COMMANDS.get(words[0])
         if found is None:
             raise CommandError(
-                f"there is no command {words[0]!r}{did_you_mean(words[0], COMMANDS)}"
+                f"there is no command {words[0]!r}{did_you_mean(words[0], _COMMANDS)}"
             )
         usages = found.usages
     else:
-        usages = tuple(each for command in COMMANDS.values() for each in command.usages)
+        usages = tuple(each for command in _COMMANDS.values() for each in command.usages)
     lines = [f"{usage:<36}  {text}" for usage, text in usages]
     if words == ["fault"]:
         lines += [f"  {name:<16}  {_summary(kind)}" for name, kind in KINDS.items()]
@@ -313,7 +299,7 @@ class _Command:
     usages: tuple[tuple[str, str], ...]
 
 
-COMMANDS = {
+_COMMANDS = {
     "link": _Command(
         _link,
         (
