@@ -56,6 +56,7 @@ class GroupEntry:
         "buckets",
         "bytes",
         "created",
+        "definition",
         "groups",
         "id",
         "packets",
@@ -77,6 +78,7 @@ class GroupEntry:
         self.selection = selection
         self.created = now
         self.packets = self.bytes = 0
+        self.definition = buckets
         self.buckets = [BucketState(b, compile_action_set(b.actions)) for b in buckets]
         self.groups = frozenset(
             action.group_id for b in buckets for action in b.actions if isinstance(action, ToGroup)
@@ -85,10 +87,6 @@ class GroupEntry:
         if kind is GroupType.SELECT and (selection is None or selection.method == "dp_hash"):
             limit = DEFAULT_MAX_SLOTS if selection is None else MAX_SLOTS
             self.slots = hash_slots([b.weight for b in buckets], limit)
-
-    @property
-    def definition(self) -> tuple[Bucket, ...]:
-        return tuple(state.bucket for state in self.buckets)
 
     def ports(self) -> frozenset[int]:
         return frozenset(
