@@ -30,12 +30,15 @@ _BAR_CELLS = 24
     epilog="""\b
 Examples:
   sudo heald demo
-  heald demo
+  heald demo --emulated
   sudo heald demo --json | tail -n 1 | jq .mlu
 """
 )
+@click.option(
+    "--emulated", is_flag=True, help="Emulated switches, also where there is root and Open vSwitch."
+)
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON line; no report.")
-def demo(as_json: bool) -> None:
+def demo(emulated: bool, as_json: bool) -> None:
     """Run the whole loop in a lab on this machine and report what it measured.
 
     An asymmetric leaf-spine fabric on Open vSwitch, two jobs as intents, the same traffic under
@@ -52,11 +55,11 @@ def demo(as_json: bool) -> None:
     topology = directory / "leaf-spine-asymmetric.yaml"
     intents = directory / "intents" / "two-jobs.yaml"
     try:
-        lacks = requirements.missing()
+        lacks = "" if emulated else requirements.missing()
         if lacks is None:
             report = lab_demo.run(lambda: OpenVSwitchBed(topology, progress), intents, progress)
         else:
-            progress(f"{lacks} The switches of this demo are emulated.")
+            progress(f"{lacks} The switches of this demo are emulated.".lstrip())
             report = lab_demo.run(lambda: EmulatedBed(topology), intents, progress)
     except (LabError, TopologyErrors) as error:
         raise _failure(f"heald: {error}") from None

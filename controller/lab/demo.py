@@ -33,7 +33,6 @@ RINGS = (("h1", "h3", "h5", "h7"), ("h8", "h6", "h4", "h2"))
 PAIRS = tuple((ring[i], ring[(i + 1) % len(ring)]) for ring in RINGS for i in range(len(ring)))
 OFFERED_BPS = FLOW_BPS * len(PAIRS)
 SETTLE_S = 60.0
-STEADY_S = 4.0
 STEADY_CHANGE = 0.05
 KNOWN_SHARE = 0.1
 
@@ -108,10 +107,12 @@ class Reading:
 
 
 class Bed(AbstractContextManager["Bed"], Protocol):
-    """Switches and hosts for the demo. ``measure_s`` is for how long their counters are watched."""
+    """Switches and hosts for the demo. ``measure_s`` is for how long their counters are watched, and
+    ``steady_s`` for how long before that nothing may have changed."""
 
     mode: str
     measure_s: float
+    steady_s: float
 
     @property
     def lab(self) -> Lab: ...
@@ -169,7 +170,7 @@ def _apply(controller: LabController, intents: Path) -> None:
 
 def _trial(bed: Bed, controller: LabController, name: str, progress: Progress) -> Trial:
     progress(f"traffic under {name}: waiting until the controller has measured it")
-    _settle(controller)
+    _settle(controller, bed.steady_s)
     progress(f"traffic under {name}: measuring for {bed.measure_s:.0f} s")
     measured = _measure(bed)
     with controller.client() as client:
@@ -196,7 +197,7 @@ def _trial(bed: Bed, controller: LabController, name: str, progress: Progress) -
     )
 
 
-def _settle(controller: LabController) -> None:
+def _settle(controller: LabController, steady_s: float) -> None:
     """Wait until the running plan explains what links carry, and neither changes any more.
 
     At least half of what is offered must arrive: a busy machine sends less than it should.
@@ -218,7 +219,7 @@ def _settle(controller: LabController) -> None:
                 or abs(total - anchor[1]) > STEADY_CHANGE * OFFERED_BPS
             ):
                 anchor, steady_since = (report.plan, total), now
-            if now - steady_since >= STEADY_S:
+            if now - steady_since >= steady_s:
                 return
             if now > deadline:
                 break

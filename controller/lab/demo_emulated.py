@@ -16,6 +16,7 @@ _HEADER_BYTES = 42
 class EmulatedBed:
     mode = "emulated"
     measure_s = 2.0
+    steady_s = 2.0
 
     def __init__(self, topology: Path) -> None:
         """Raises LabError, and TopologyErrors."""

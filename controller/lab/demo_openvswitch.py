@@ -22,6 +22,7 @@ _RECEIVED_S = 15.0
 class OpenVSwitchBed:
     mode = "openvswitch"
     measure_s = 6.0
+    steady_s = 4.0
 
     def __init__(self, topology: Path, progress: Progress) -> None:
         """Raises LabError, and TopologyErrors."""
