@@ -107,7 +107,7 @@ class Reading:
 
 
 class Bed(AbstractContextManager["Bed"], Protocol):
-    """Switches and hosts for the demo. ``measure_s`` is for how long their counters are watched, and
+    """Switches and hosts of the demo. ``measure_s`` is for how long counters are watched, and
     ``steady_s`` for how long before that nothing may have changed."""
 
     mode: str

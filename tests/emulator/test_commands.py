@@ -48,15 +48,17 @@ def records(made: Answer) -> list[dict[str, Any]]:
 async def test_traffic_is_in_the_counters_of_ports_groups_and_flows(world: World) -> None:
     for peer in world.peers.values():
         await install(peer)
+    before = world.fleet.now
     answer(world.fleet, "traffic h1 h2 8M frame_bytes=1000 adapts=false")
     began = world.fleet.now
     leaf, far = world.peers["l0"], world.peers["l1"]
     while world.fleet.now < began + 0.5:
         await asyncio.sleep(0.01)
+    least = 1000 * (world.fleet.now - began)
     ports = await leaf.ask(bodies.PortStatsRequest(), bodies.PortStatsReply)
+    most = 1000 * (world.fleet.now - before)
     by_port = {port.port: port for port in ports.ports}
-    passed = world.fleet.now - began
-    assert by_port[1].rx_packets == pytest.approx(1000 * passed, rel=0.2)
+    assert least - 2 <= by_port[1].rx_packets <= most + 2
     assert by_port[1].rx_bytes == pytest.approx(1000 * by_port[1].rx_packets, abs=1000)
     uplinks = sum(by_port[n].tx_packets for n in (2, 3))
     assert uplinks == pytest.approx(by_port[1].rx_packets, abs=2)
@@ -65,7 +67,7 @@ async def test_traffic_is_in_the_counters_of_ports_groups_and_flows(world: World
     flows = await leaf.ask(bodies.AggregateRequest(ALL_TABLES), bodies.AggregateReply)
     assert flows.counters.packets > uplinks
     groups = await leaf.ask(bodies.GroupStatsRequest(), bodies.GroupStatsReply)
-    assert max(group.packets for group in groups.groups) == pytest.approx(uplinks, abs=5)
+    assert max(group.packets for group in groups.groups) >= uplinks - 5
 
 
 async def test_what_flows_is_shown_and_ends(world: World) -> None:
