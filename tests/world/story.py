@@ -13,13 +13,13 @@ from tests.world.probes import Probe
 from tests.world.tables import told
 from tests.world.world import CONVERGE_S, SETTLED_S, World
 
-CHAPTERS = 4
+CHAPTERS = 6
 """Times that the world comes to rest."""
-FAULTS = 5
+FAULTS = 16
 PROBES = 24
 COMPARED_SHARE = 0.0003
 """How often what the probes say is compared with walks from scratch, besides whenever at rest."""
-STEPS, SECONDS = 300, 12.0
+STEPS, SECONDS = 300, 25.0
 """At most so much passes between two things that happen."""
 STALLED_S = 25.0
 
@@ -31,7 +31,7 @@ class Story:
     joined ever since. They keep it through every update, and through any one failure."""
 
     def __init__(self, network: Fabric, seed: int) -> None:
-        self.world = World(network, seed, metrics=seed % 3 != 0)
+        self.world = World(network, seed, metrics=seed % 3 == 0)
         self.hardware = self.world.hardware
         self.network = network
         self.random = self.world.random
@@ -39,6 +39,7 @@ class Story:
         self.promised: set[Pair] = set()
         self.failed: set[str] = set()
         self.meddled: dict[str, float] = {}
+        self.dangling = False
         self.history: list[str] = []
         self._follow()
 
@@ -129,6 +130,8 @@ class Story:
 
     def _full(self, switch: str) -> None:
         self._note(f"{switch} is full")
+        # Of a change that is refused in part, the rest is in its tables all the same.
+        self.failed |= {switch, f"{switch}'s tables"}
         self.hardware.fill(switch, True)
 
     def _meddling(self, switch: str) -> None:
@@ -137,6 +140,7 @@ class Story:
         self._note(f"another hand at {switch}")
         self.failed |= {switch, f"{switch}'s tables"}
         self.meddled[switch] = self.world.now
+        self.dangling = True
         self.hardware.meddle(switch, self.random.random())
 
     def _crash(self, _: str) -> None:
@@ -179,7 +183,8 @@ class Story:
         self.world.step()
         for probe in self.hardware.probes.changed():
             self._judge(probe)
-        if self.random.random() < COMPARED_SHARE:
+        # The walk from scratch knows nothing of groups that lead to none.
+        if self.random.random() < COMPARED_SHARE and not self.dangling:
             self._compare()
 
     def _settle(self) -> None:
@@ -260,6 +265,7 @@ class Story:
                 assert all(arrived), f"black hole from {source.id} to {target.id}: {outcomes}"
                 self.promised.add(pair)
         self.failed = {"something"} if hardware.cut or hardware.off else set()
+        self.dangling = False
         self._compare()
         self._follow()
 
