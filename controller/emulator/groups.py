@@ -104,6 +104,12 @@ class GroupTable:
         self.changes = 0
         """Counts what was put or removed."""
 
+    def asking(self, port_is_live: Callable[[int], bool]) -> GroupTable:
+        """The same groups, which ask another about ports."""
+        view = GroupTable(port_is_live)
+        view._groups = self._groups
+        return view
+
     def __len__(self) -> int:
         return len(self._groups)
 

@@ -1,32 +1,17 @@
-"""The ways that a demand takes through a network, as shares of its flows.
-
-Flows differ in their 5-tuples alone. A demand of so many flows has the hash of each; a demand
-without a number is spread evenly over all values of the hash. Switches that hash the same way see
-the same values, so the slots that a flow may fall into in the second switch are among those that
-led it there: this is what polarises hashing in real networks, and it is kept here.
-"""
+"""The ways that a demand takes through a network, as shares of its flows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from controller.emulator import headers as h
+from controller.emulator.flow_sets import FlowSet, Listed, SampleNeededError, Spread
 from controller.emulator.flow_table import Entry
-from controller.emulator.hashing import dp_hash, symmetric_l3l4
 from controller.emulator.network import Network
-from controller.emulator.ways import (
-    ADDRESSES_AND_PORTS,
-    Exit,
-    HashFunction,
-    Slots,
-    Way,
-    WayCache,
-    Ways,
-    widened,
-)
+from controller.emulator.ways import Way, WayCache, Ways
 from controller.emulator.wires import End, NicRef
 from controller.fabric.model import Nic, PortRef
 
@@ -101,93 +86,6 @@ class Route:
     paths: tuple[Path, ...]
 
 
-class _SampleNeededError(Exception):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """Flows with all values of each hash function that are still in ``slots`` (with modulus)."""
-
-    headers: int
-    slots: tuple[tuple[HashFunction, Slots, int], ...] = ()
-
-    def through(self, cache: WayCache, port: int) -> Iterator[_Part]:
-        entry, found = cache.find(self.headers | port << h.IN_PORT.shift)
-        if found.by_headers:
-            raise _SampleNeededError
-        if len(found.ways) == 1:
-            yield entry, found.ways[0], self, 1.0
-            return
-        assert found.function is not None
-        if found.function[0] == "symmetric" and h.IP_PROTO.get(self.headers) not in (h.TCP, h.SCTP):
-            # Of UDP it takes no ports, so the flows have one value.
-            value = symmetric_l3l4(self.headers, found.function[1]) or 1
-            yield entry, _way_of(found, value), self, 1.0
-            return
-        function, modulus = found.function, found.modulus
-        present, known = (1 << modulus) - 1, modulus
-        others = tuple(each for each in self.slots if each[0] != function)
-        for name, slots, of in self.slots:
-            if name == function:
-                known = max(modulus, of)
-                present = widened(slots, of, known)
-        total = present.bit_count()
-        for way in found.ways:
-            left = widened(way.slots, modulus, known) & present
-            if left:
-                share = left.bit_count() / total
-                part = _Spread(self.headers, (*others, (function, left, known)))
-                yield entry, way, part, share
-
-    def after(self, leaving: Exit) -> _Spread:
-        headers = leaving.after(self.headers)
-        if not (headers ^ self.headers) & ADDRESSES_AND_PORTS:
-            return _Spread(headers, self.slots)
-        return _Spread(headers)
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """Flows one by one."""
-
-    headers: tuple[int, ...]
-
-    def through(self, cache: WayCache, port: int) -> Iterator[_Part]:
-        came_by = port << h.IN_PORT.shift
-        members: dict[tuple[int, int], list[int]] = {}
-        ways: dict[tuple[int, int], tuple[Entry | None, Way]] = {}
-        for headers in self.headers:
-            entry, found = cache.find(headers | came_by)
-            if len(found.ways) == 1:
-                way = found.ways[0]
-            else:
-                assert found.function is not None
-                name, basis = found.function
-                hashed: Callable[[int, int], int]
-                hashed = symmetric_l3l4 if name == "symmetric" else dp_hash
-                way = _way_of(found, hashed(headers, basis) or 1)
-            key = id(entry), id(way)
-            ways[key] = entry, way
-            members.setdefault(key, []).append(headers)
-        for key, (entry, way) in ways.items():
-            of_way = tuple(members[key])
-            yield entry, way, _Listed(of_way), len(of_way) / len(self.headers)
-
-    def after(self, leaving: Exit) -> _Listed:
-        return _Listed(tuple(leaving.after(headers) for headers in self.headers))
-
-
-_Bundle: TypeAlias = _Spread | _Listed
-_Part: TypeAlias = "tuple[Entry | None, Way, _Bundle, float]"
-"""The entry and way that a part of the flows takes, that part, and its share of them."""
-
-
-def _way_of(found: Ways, hashed: int) -> Way:
-    slot = 1 << (hashed & found.modulus - 1)
-    return next(way for way in found.ways if way.slots & slot)
-
-
 def headers_of(demand: Demand, source: Nic, target: Nic, gateway_mac: int, flow: int = 0) -> int:
     """The headers of the frames of one flow as they leave the host. ValueError where a NIC has no
     address of the IP version."""
@@ -238,19 +136,19 @@ class Router:
     def route(self, demand: Demand) -> Route:
         if demand.flows is None and demand.protocol in _PORTED:
             try:
-                return self._route(demand, _Spread(self._headers(demand, 0)))
-            except _SampleNeededError:
+                return self._route(demand, Spread(self._headers(demand, 0)))
+            except SampleNeededError:
                 pass
         flows = demand.flows or (SAMPLE if demand.protocol in _PORTED else 1)
         headers = tuple(self._headers(demand, flow) for flow in range(flows))
-        return self._route(demand, _Listed(headers))
+        return self._route(demand, Listed(headers))
 
     def _headers(self, demand: Demand, flow: int) -> int:
         nics = self._network.fabric.nic_by_id
         gateway = self._network.fabric.gateway_mac
         return headers_of(demand, nics[demand.source], nics[demand.target], gateway, flow)
 
-    def _route(self, demand: Demand, bundle: _Bundle) -> Route:
+    def _route(self, demand: Demand, flows: FlowSet) -> Route:
         nics = self._network.fabric.nic_by_id
         nic = nics[demand.source]
         walk = _RouteWalk(self, demand.target, nics[demand.target].mac)
@@ -260,7 +158,7 @@ class Router:
             out = self._begins.get(end)
             if out is None:
                 out = self._begins[end] = _Out((end, 0), self._head(end))
-            walk.leave(bundle, out, 1.0 / max(1, len(live)), _Trail())
+            walk.leave(flows, out, 1.0 / max(1, len(live)), [], [])
         return Route(tuple(walk.paths))
 
     def cache(self, switch: str) -> WayCache:
@@ -308,17 +206,6 @@ class _Out:
     head: End | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Trail:
-    """What lies behind flows on their way; ``count`` counts all switches, ``hops`` begin anew with
-    each copy."""
-
-    lanes: tuple[LaneKey, ...] = ()
-    hops: tuple[Hop, ...] = ()
-    copied: bool = False
-    count: int = 0
-
-
 class _RouteWalk:
     def __init__(self, router: Router, target: str, mac: int) -> None:
         self._router = router
@@ -326,40 +213,74 @@ class _RouteWalk:
         self._mac = mac
         self.paths: list[Path] = []
 
-    def _end(self, share: float, trail: _Trail, fate: Fate, dead: End | None = None) -> None:
-        self.paths.append(Path(share, trail.lanes, trail.hops, fate, trail.copied, dead))
-
-    def leave(self, bundle: _Bundle, out: _Out, share: float, trail: _Trail) -> None:
-        """By a port, onto the wire."""
-        head = out.head
-        if head is None:
-            self._end(share, trail, Fate.NO_CARRIER, out.lane[0])
-            return
-        trail = _Trail((*trail.lanes, out.lane), trail.hops, trail.copied, trail.count + 1)
-        if isinstance(head, NicRef):
-            arrives = self._arrives(bundle, head)
-            self._end(share, trail, Fate.DELIVERED if arrives else Fate.ANOTHER_HOST)
-            return
-        if trail.count > MAX_HOPS or len(self.paths) > MAX_PATHS:
-            self._end(share, trail, Fate.LOOPED)
-            return
-        switch = head.switch
-        for entry, way, part, fraction in bundle.through(self._router.cache(switch), head.port):
-            hops = (*trail.hops, (switch, entry, way))
-            behind = _Trail(trail.lanes, hops, trail.copied, trail.count)
-            self._through(way, part, switch, share * fraction, behind)
-
-    def _through(
-        self, way: Way, bundle: _Bundle, switch: str, share: float, behind: _Trail
+    def leave(
+        self,
+        flows: FlowSet,
+        out: _Out,
+        share: float,
+        lanes: list[LaneKey],
+        hops: list[Hop],
+        copied: bool = False,
+        count: int = 0,
     ) -> None:
+        """By a port, onto the wire, and on until they part. ``lanes`` and ``hops`` lie behind them
+        and become this walk's own; ``count`` is of all switches, those before a copy too."""
+
+        def end(fate: Fate, dead: End | None = None) -> None:
+            self.paths.append(Path(share, tuple(lanes), tuple(hops), fate, copied, dead))
+
+        while True:
+            head = out.head
+            if head is None:
+                end(Fate.NO_CARRIER, out.lane[0])
+                return
+            lanes.append(out.lane)
+            count += 1
+            if isinstance(head, NicRef):
+                end(Fate.DELIVERED if self._arrives(flows, head) else Fate.ANOTHER_HOST)
+                return
+            if count > MAX_HOPS or len(self.paths) > MAX_PATHS:
+                end(Fate.LOOPED)
+                return
+            switch = head.switch
+            parts = flows.through(self._router.cache(switch), head.port)
+            if len(parts) > 1 or len(parts[0][1].exits) > 1:
+                break
+            entry, way, flows, _ = parts[0]
+            hops.append((switch, entry, way))
+            if not way.exits:
+                end(Fate.PUNTED if way.punts else Fate.DROPPED)
+                return
+            (leaving,) = way.exits
+            flows = flows.after(leaving)
+            out = self._router.out(switch, leaving.port, leaving.queue)
+        for entry, way, part, fraction in parts:
+            self._part(part, (switch, entry, way), share * fraction, lanes, hops, copied, count)
+
+    def _part(
+        self,
+        flows: FlowSet,
+        hop: Hop,
+        share: float,
+        lanes: list[LaneKey],
+        hops: list[Hop],
+        copied: bool,
+        count: int,
+    ) -> None:
+        """Of flows that have parted, or become several copies."""
+        switch, _, way = hop
+        behind = [*hops, hop]
         if not way.exits:
-            self._end(share, behind, Fate.PUNTED if way.punts else Fate.DROPPED)
-            return
+            fate = Fate.PUNTED if way.punts else Fate.DROPPED
+            self.paths.append(Path(share, tuple(lanes), tuple(behind), fate, copied))
         for number, leaving in enumerate(way.exits):
             out = self._router.out(switch, leaving.port, leaving.queue)
-            begun = behind if number == 0 else _Trail(copied=True, count=behind.count)
-            self.leave(bundle.after(leaving), out, share, begun)
+            after = flows.after(leaving)
+            if number == 0:
+                self.leave(after, out, share, [*lanes], behind, copied, count)
+            else:
+                self.leave(after, out, share, [], [], True, count)
 
-    def _arrives(self, bundle: _Bundle, head: NicRef) -> bool:
-        headers = bundle.headers if isinstance(bundle, _Spread) else bundle.headers[0]
+    def _arrives(self, flows: FlowSet, head: NicRef) -> bool:
+        headers = flows.headers if isinstance(flows, Spread) else flows.headers[0]
         return head.nic == self._target and h.ETH_DST.get(headers) == self._mac

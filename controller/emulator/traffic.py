@@ -6,7 +6,9 @@ is. Routes are walked again only where a switch on them has changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+import gc
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -221,8 +223,9 @@ class Traffic:
 
     def _route(self) -> None:
         fresh = {}
-        for number in sorted(self._unrouted):
-            fresh[number] = self._routes[number] = self._router.route(self._demands[number])
+        with _without_collector():
+            for number in sorted(self._unrouted):
+                fresh[number] = self._routes[number] = self._router.route(self._demands[number])
         table = path_table(self._network, fresh, self._lanes, self._counters)
         self._paths = table if self._paths is None else self._paths.joined(table)
         self._unrouted.clear()
@@ -349,6 +352,18 @@ class Traffic:
 def _summed(index: Ints, values: Floats, count: int) -> Floats:
     """As :func:`summed`, of tables of which -1 is no index and has no value."""
     return summed((index.T + 1).ravel(), values.T.ravel(), count + 1)[1:]
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Nothing of many routes is garbage, and looking for it takes as long as to make them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _without_rate(demand: Demand) -> Demand:

@@ -8,7 +8,7 @@ buckets have one way.
 
 The first table is looked up for every packet, as it tells apart where packets come from; what
 follows is remembered for all entries of it that do the same. Where a port changes, only those
-classes are forgotten whose ways send to it or pass a group that watches it.
+classes are forgotten whose ways depended on its state.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from controller.emulator import headers as h
 from controller.emulator.flow_table import Entry, FlowTable
 from controller.emulator.groups import BucketState, GroupEntry
 from controller.emulator.pipeline import Forwarding, Walk
+from controller.emulator.ports import PortTable
 from controller.emulator.state import State
 from controller.openflow.model import (
     Action,
@@ -34,7 +35,6 @@ from controller.openflow.model import (
     PushVlan,
     SetField,
     SetTtl,
-    ToGroup,
     WriteActions,
 )
 
@@ -97,14 +97,14 @@ class Ways:
     """Of one class. ``function`` is None where no hash counts. ``by_headers``: a group chooses by
     the headers themselves, so the class is this one packet's only. ``ports``: a packet that comes
     by one of these is another class, as it does not go back there. ``needs``: the ports whose
-    state decides, None for all."""
+    state decides; None among them stands for all."""
 
     ways: tuple[Way, ...]
     modulus: int
     function: HashFunction | None
     by_headers: bool
     ports: frozenset[int]
-    needs: frozenset[int] | None
+    needs: frozenset[int | None]
 
 
 def widened(slots: Slots, modulus: int, to: int) -> Slots:
@@ -157,15 +157,24 @@ class _Examined:
         return entry
 
 
-@dataclass(frozen=True, slots=True)
-class _Touch:
-    """Of instructions or actions: the bits by which they may change others (``decides``), the bits
-    they may change at all, the ports that they send to, and those whose state counts beside."""
+class _Consulted:
+    """The ports of a switch, noting whose state was asked for; None stands for that of all."""
 
-    decides: int
-    settable: int
-    ports: frozenset[int]
-    watched: frozenset[int]
+    def __init__(self, ports: PortTable) -> None:
+        self._ports = ports
+        self.numbers: set[int | None] = set()
+
+    def is_live(self, number: int) -> bool:
+        self.numbers.add(number)
+        return self._ports.is_live(number)
+
+    def forwards(self, number: int) -> bool:
+        self.numbers.add(number)
+        return self._ports.forwards(number)
+
+    def flooded(self) -> list[int]:
+        self.numbers.add(None)
+        return self._ports.flooded()
 
 
 class WayCache:
@@ -175,14 +184,15 @@ class WayCache:
         self._state = state
         self._behind: dict[object, dict[int, dict[int, Ways]]] = {}
         self._behind_entry: dict[int, dict[int, dict[int, Ways]]] = {}
-        self._touched_by: dict[int, _Touch] = {}
-        self._by_bucket: dict[int, dict[int, Slots]] = {}
-        self._watched: dict[int, frozenset[int]] = {}
+        self._touched_by: dict[int, tuple[int, int, frozenset[int]]] = {}
+        self._by_bucket: dict[int, tuple[dict[int, Slots], frozenset[int | None]]] = {}
         self._examined = _Examined(state.tables)
+        self._consulted = _Consulted(state.ports)
+        self._groups = state.groups.asking(self._consulted.is_live)
         self._forwarding = Forwarding(
             cast("list[FlowTable]", self._examined),
-            state.groups,
-            state.ports,
+            self._groups,
+            self._consulted,
             state.forwarding.drop_fragments,
         )
 
@@ -226,16 +236,16 @@ class WayCache:
         for classes in self._behind.values():
             for members in classes.values():
                 for key, found in list(members.items()):
-                    if found.needs is None or not ports.isdisjoint(found.needs):
+                    if None in found.needs or not ports.isdisjoint(found.needs):
                         gone.append(members.pop(key))
         self._by_bucket.clear()
         return gone
 
     def _explore(self, headers: int, first: Entry | None) -> tuple[Ways, int]:
         self._examined.another_class(first)
+        self._consulted.numbers = set()
         decides, settable = 0, 0
         ports: frozenset[int] = _NO_PORTS
-        watched: frozenset[int] = _NO_PORTS
         found: list[Way] = []
         function: HashFunction | None = None
         by_headers = False
@@ -263,11 +273,10 @@ class WayCache:
                     function = _function(group)
                 of_bucket = self._slots(group)[id(chosen)]
                 slots &= widened(of_bucket, len(group.slots), modulus)
-            for touch in touched:
-                decides |= touch.decides
-                settable |= touch.settable
-                ports |= touch.ports
-                watched |= touch.watched
+            for bits, any_bits, outputs in touched:
+                decides |= bits
+                settable |= any_bits
+                ports |= outputs
             left &= ~slots
             found.append(self._way(walk, headers, slots))
         if function is not None and function[0] == "symmetric" and settable & ADDRESSES_AND_PORTS:
@@ -280,12 +289,9 @@ class WayCache:
             if not headers & _PROTOCOL:
                 # What is set of no protocol is not always sent.
                 mask |= settable
-        needs: frozenset[int] | None = watched | ports
-        came_by = headers & _IN_PORT
-        if ports & _OTHER_PORTS:
-            needs = None
-        if came_by in ports or needs is None:
+        if headers & _IN_PORT in ports or ports & _OTHER_PORTS:
             mask |= _IN_PORT
+        needs = frozenset(self._consulted.numbers)
         return Ways(tuple(found), modulus, function, by_headers, ports, needs), mask
 
     def _way(self, walk: Walk, headers: int, slots: Slots) -> Way:
@@ -309,55 +315,46 @@ class WayCache:
             ),
         )
 
-    def _watched_by(self, group_id: int) -> frozenset[int]:
-        """The ports that decide which bucket the group chooses."""
-        known = self._watched.get(group_id)
-        if known is None:
-            seen, ports, open_groups = {group_id}, set(), [group_id]
-            while open_groups:
-                group = self._state.groups.get(open_groups.pop())
-                for state in () if group is None else group.buckets:
-                    if state.bucket.watch_port is not None:
-                        ports.add(state.bucket.watch_port)
-                    other = state.bucket.watch_group
-                    if other is not None and other not in seen:
-                        seen.add(other)
-                        open_groups.append(other)
-            known = self._watched[group_id] = frozenset(ports)
-        return known
-
     def _slots(self, group: GroupEntry) -> dict[int, Slots]:
         """Which values of the hash lead to each bucket, by the bucket's identity."""
         known = self._by_bucket.get(group.id)
         if known is None:
-            known = self._by_bucket[group.id] = {}
-            assert group.slots is not None
-            groups = self._state.groups
-            live = [groups.is_live(group, state) for state in group.buckets]
-            for value, position in enumerate(group.slots):
-                if live[position]:
-                    state: BucketState | None = group.buckets[position]
-                else:
-                    state = groups.by_slot(group, value)
-                if state is not None:
-                    known[id(state)] = known.get(id(state), 0) | 1 << value
-        return known
+            consulted, self._consulted.numbers = self._consulted.numbers, set()
+            known = self._by_bucket[group.id] = (
+                self._divide(group),
+                frozenset(self._consulted.numbers),
+            )
+            self._consulted.numbers = consulted
+        self._consulted.numbers |= known[1]
+        return known[0]
 
-    def _touches(self, owner: object, doing: Iterable[Any]) -> _Touch:
+    def _divide(self, group: GroupEntry) -> dict[int, Slots]:
+        assert group.slots is not None
+        live = [self._groups.is_live(group, state) for state in group.buckets]
+        found: dict[int, Slots] = {}
+        for value, position in enumerate(group.slots):
+            if live[position]:
+                state: BucketState | None = group.buckets[position]
+            else:
+                state = self._groups.by_slot(group, value)
+            if state is not None:
+                found[id(state)] = found.get(id(state), 0) | 1 << value
+        return found
+
+    def _touches(self, owner: object, doing: Iterable[Any]) -> tuple[int, int, frozenset[int]]:
+        """Of instructions or actions: the bits by which they may change others, the bits that they
+        may change at all, and the ports that they send to."""
         known = self._touched_by.get(id(owner))
         if known is None:
-            decides, own = 0, 0
-            ports = watched = _NO_PORTS
+            decides, own, ports = 0, 0, _NO_PORTS
             for action in _flat(doing):
                 if isinstance(action, SetField):
                     own |= _own_bits(action)
                 elif isinstance(action, Output):
                     ports |= {action.port}
-                elif isinstance(action, ToGroup):
-                    watched |= self._watched_by(action.group_id)
                 else:
                     decides |= _changed_by(action)
-            known = self._touched_by[id(owner)] = _Touch(decides, own | decides, ports, watched)
+            known = self._touched_by[id(owner)] = decides, own | decides, ports
         return known
 
 
