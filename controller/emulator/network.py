@@ -263,6 +263,7 @@ class Network:
     def _power_on(self, node: Node, now: float) -> None:
         if node.switch is not None:
             return
+        self.before_reading(node.name)
         node.epoch += 1
         for end in self._ports[node.name]:
             self._mend(self.wire_at[end][0], f"power of {node.name}", now)
