@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from controller.cli import render
+from controller.cli.prompt import Prompt
 from controller.distribution import require_own_packages
 from controller.fabric.errors import TopologyErrors
 from controller.lab import rundir
@@ -29,6 +31,7 @@ Examples:
   heald lab --emulated topologies/leaf-spine.yaml
   sudo heald lab fabric.yaml -- --fabric-strategy=ecmp --verbose
   echo 'h1 ping -c3 h5' | sudo heald lab fabric.yaml
+  echo 'link leaf1 spine1 down' | heald lab --emulated topologies/leaf-spine.yaml
 
 What follows -- are options of ryu-manager. At the prompt, `help` lists the commands; `h1 CMD`
 runs a command on host h1, `link leaf1 spine1 down` cuts a cable, `exit` or Ctrl-D ends the lab.
@@ -40,7 +43,7 @@ Nothing of it is left afterwards, and several labs can run at the same time.
 @click.option(
     "--emulated",
     is_flag=True,
-    help="Emulated switches instead: no root, no Open vSwitch, no hosts, no prompt.",
+    help="Emulated switches instead: no root, no Open vSwitch; traffic without packets.",
 )
 @click.option("--no-controller", is_flag=True, help="Switches stay empty; start one yourself.")
 @click.option(
@@ -69,7 +72,10 @@ def lab(
 
     Needs root. Opens Mininet's prompt when the controller has all switches; ends with it. With
     --json, standard output gets one line that says how to reach the lab, and the lab lasts until
-    standard input ends; so does a lab of emulated switches.
+    standard input ends.
+
+    With --emulated it needs no root, and the prompt is one for emulated switches, cables and
+    traffic.
     """
     require_own_packages()
     began = time.monotonic()
@@ -83,7 +89,10 @@ def lab(
         with ExitStack() as stack:
             if emulated:
                 if no_controller or scale != 1.0:
-                    raise LabError("An emulated lab has a controller, and needs no --scale")
+                    raise LabError(
+                        "an emulated lab carries any rate, so it takes no --scale; for switches "
+                        "without a controller: heald emulate FILE"
+                    )
                 small = stack.enter_context(EmulatedLab(file))
                 options = [*small.controller_options, *ryu_options]
                 controller = LabController.start(small, options=options, state_dir=state_dir)
@@ -92,9 +101,11 @@ def lab(
                 progress("ready")
                 if as_json:
                     click.echo(json.dumps(_emulated_description(small)))
-                else:
-                    click.echo(_emulated_welcome(small), err=True)
-                sys.stdin.read()
+                    sys.stdin.read()
+                    return
+                click.echo(_emulated_welcome(small), err=True)
+                if not Prompt(small, controller).run() and not sys.stdin.isatty():
+                    raise SystemExit(render.EXIT_FAILED)
                 return
             running = stack.enter_context(
                 Lab.start(file, scale=scale, progress=progress, foreground=not as_json)
@@ -135,9 +146,11 @@ def _emulated_description(lab: EmulatedLab) -> dict[str, Any]:
 
 def _emulated_welcome(lab: EmulatedLab) -> str:
     return (
-        f"The lab is in {lab.run_dir}, and ends with Ctrl-D or Ctrl-C. From another terminal:\n"
+        f"The lab is in {lab.run_dir}. From another terminal:\n"
         f"  export HEALD_SERVER={server_of(lab)}   # for heald intent, status, ...\n"
-        f"  tail -f {lab.run_dir}/controller.log"
+        f"  tail -f {lab.run_dir}/controller.log\n"
+        "No traffic arrives before an intent lets it: heald intent apply --help\n"
+        "`help` lists what can be done here."
     )
 
 

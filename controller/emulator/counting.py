@@ -16,7 +16,7 @@ import numpy as np
 from controller.emulator.flow_table import Entry, FlowTable
 from controller.emulator.groups import BucketState, GroupEntry
 from controller.emulator.ports import PortEntry, QueueState
-from controller.emulator.sharing import Floats, Ints, summed
+from controller.emulator.sharing import Floats, summed
 from controller.emulator.ways import Way
 
 
@@ -41,9 +41,8 @@ class Counters:
     def __init__(self) -> None:
         self._objects: list[Any] = []
         self._kinds: list[Kind] = []
-        self._index: dict[tuple[int, Kind], int] = {}
+        self._index: tuple[dict[int, int], ...] = tuple({} for _ in Kind)
         self._of_switch: dict[str, list[int]] = {}
-        self._ways: dict[int, int] = {}
         self._kept: list[Way] = []
         self._way_of_row = array("q")
         self._counter_of_row = array("q")
@@ -59,12 +58,16 @@ class Counters:
     def way_count(self) -> int:
         return len(self._kept)
 
+    @property
+    def count(self) -> int:
+        return len(self._objects)
+
     def counter(self, switch: str, counted: object, kind: Kind) -> int:
         """The number of a counter, the same whenever it is asked for."""
-        key = id(counted), kind
-        known = self._index.get(key)
+        of_kind = self._index[kind]
+        known = of_kind.get(id(counted))
         if known is None:
-            known = self._index[key] = len(self._objects)
+            known = of_kind[id(counted)] = len(self._objects)
             self._objects.append(counted)
             self._kinds.append(kind)
             self._of_switch.setdefault(switch, []).append(known)
@@ -72,34 +75,26 @@ class Counters:
 
     def way(self, switch: str, way: Way) -> int:
         """The number of a way; its counters are numbered with it."""
-        known = self._ways.get(id(way))
-        if known is not None:
-            return known
-        known = self._ways[id(way)] = len(self._kept)
-        self._kept.append(way)
-        for entry in way.visited:
-            self._row(known, self.counter(switch, entry, Kind.FLOW))
-        for table in way.matched:
-            self._row(known, self.counter(switch, table, Kind.MATCHED))
-        for table in way.misses:
-            self._row(known, self.counter(switch, table, Kind.MISSED))
-        for group, buckets in way.buckets:
-            self._row(known, self.counter(switch, group, Kind.GROUP))
-            for bucket in buckets:
-                self._row(known, self.counter(switch, bucket, Kind.GROUP))
-        return known
+        if way.number < 0:
+            way.number = len(self._kept)
+            self._kept.append(way)
+            counted: list[int] = []
+            for entry in way.visited:
+                counted.append(self.counter(switch, entry, Kind.FLOW))
+            for table in way.matched:
+                counted.append(self.counter(switch, table, Kind.MATCHED))
+            for table in way.misses:
+                counted.append(self.counter(switch, table, Kind.MISSED))
+            for group, buckets in way.buckets:
+                counted.append(self.counter(switch, group, Kind.GROUP))
+                for bucket in buckets:
+                    counted.append(self.counter(switch, bucket, Kind.GROUP))
+            self._counter_of_row.extend(counted)
+            self._way_of_row.extend([way.number] * len(counted))
+        return way.number
 
-    def _row(self, way: int, counter: int) -> None:
-        self._way_of_row.append(way)
-        self._counter_of_row.append(counter)
-
-    def set_rates(
-        self,
-        way_rates: tuple[Floats, Floats],
-        counters: Ints,
-        counter_rates: tuple[Floats, Floats],
-    ) -> None:
-        """(octets, packets) a second: of each way, and of ``counters`` beside, which may repeat."""
+    def set_rates(self, octets: tuple[Floats, Floats], packets: tuple[Floats, Floats]) -> None:
+        """(of each way, of each counter beside) a second."""
         self.flush()
         count = len(self._objects)
         missing = count - len(self._octets)
@@ -111,8 +106,8 @@ class Counters:
         ways = np.frombuffer(self._way_of_row, np.int64) if self._way_of_row else np.zeros(0, int)
         rows = np.frombuffer(self._counter_of_row, np.int64) if len(ways) else np.zeros(0, int)
         self._octet_rate, self._packet_rate = (
-            summed(rows, of_way[ways], count) + summed(counters, of_counter, count)
-            for of_way, of_counter in zip(way_rates, counter_rates, strict=True)
+            summed(rows, of_way[ways], count) + of_counter
+            for of_way, of_counter in (octets, packets)
         )
 
     def pass_time(self, seconds: float) -> None:

@@ -57,6 +57,8 @@ class SilentLoss(WireFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency(WireFault):
+    """What is sent arrives ``extra_s`` later."""
+
     kind: ClassVar[str] = "latency"
     extra_s: float
 

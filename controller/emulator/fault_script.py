@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -24,6 +23,7 @@ from controller.emulator.fault_kinds import (
     WireFault,
     WrongCounters,
 )
+from controller.emulator.keys import what_is_wrong
 from controller.fabric.model import Fabric
 
 
@@ -36,46 +36,31 @@ def parse(text: str, source: str) -> tuple[Fault, ...]:
         raise FaultError(f"{source}: {error}") from error
     if not isinstance(given, list):
         raise FaultError(f"{source}: a script is a list of faults")
+    return read(given, source)
+
+
+def read(given: Sequence[Any], source: str) -> tuple[Fault, ...]:
+    """The same from what YAML holds."""
     problems: list[str] = []
     found: list[Fault] = []
     for number, each in enumerate(given, 1):
-        wrong = _what_is_wrong(each)
-        problems += [f"{source}: fault {number}: {text}" for text in wrong]
-        if not wrong:
-            values = {key: value for key, value in each.items() if key != "fault"}
-            found.append(KINDS[each["fault"]](**values))
+        place = f"{source}: fault {number}"
+        if not isinstance(each, dict):
+            problems.append(f"{place}: it is not a mapping")
+            continue
+        values = {str(key): value for key, value in each.items()}
+        name = str(values.pop("fault", None))
+        kind = KINDS.get(name)
+        if kind is None:
+            known = ", ".join(KINDS)
+            problems.append(f"{place}: `fault` is {name!r}, not one of {known}")
+        elif wrong := what_is_wrong(kind, values, name):
+            problems += [f"{place}: {text}" for text in wrong]
+        else:
+            found.append(kind(**values))
     if problems:
         raise FaultError("\n".join(problems))
     return tuple(found)
-
-
-def _what_is_wrong(given: Any) -> list[str]:
-    if not isinstance(given, dict):
-        return ["it is not a mapping"]
-    kind = KINDS.get(str(given.get("fault")))
-    if kind is None:
-        return [f"`fault` is {given.get('fault')!r}, not one of {', '.join(KINDS)}"]
-    known = {field.name: field for field in fields(kind)}
-    problems = [
-        f"{kind.kind} has no {key!r}" for key in given if key != "fault" and key not in known
-    ]
-    for name, field in known.items():
-        if name not in given:
-            if field.default is MISSING:
-                problems.append(f"{kind.kind} needs `{name}`")
-        elif not _fits(given[name], str(field.type)):
-            problems.append(f"`{name}` is {given[name]!r}, not a {field.type}")
-    return problems
-
-
-def _fits(value: Any, kind: str) -> bool:
-    if value is None:
-        return kind.endswith("None")
-    if kind.startswith("float"):
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind.startswith("int"):
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, bool if kind.startswith("bool") else str)
 
 
 def draw(fabric: Fabric, seed: int, duration_s: float, count: int) -> tuple[Fault, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -28,31 +29,39 @@ from controller.emulator.fault_kinds import (
     WireFault,
     WrongCounters,
 )
+from controller.emulator.keys import did_you_mean
 from controller.emulator.network import Network
 from controller.emulator.nodes import Node
 from controller.emulator.wires import Wire
 
+_REASONS = count()
+"""Of cuts: two faults of whatever scripts cut a wire each for its own."""
 
-def install(network: Network, script: Iterable[Fault], seed: int = 0) -> None:
+
+def install(network: Network, script: Iterable[Fault], seed: int | str = 0) -> None:
     """Note all faults of the script. Raises FaultError where it names what is not there."""
     script = tuple(script)
     _check(network, script)
     for number, fault in enumerate(script):
-        _Installed(network, fault, Random(f"{seed}/{number}"), number).note()
+        _Installed(network, fault, Random(f"{seed}/{number}")).note()
 
 
 def _check(network: Network, script: Sequence[Fault]) -> None:
     problems = []
     for fault in script:
         if isinstance(fault, WireFault) and fault.wire not in network.wires:
-            problems.append(f"{fault.kind}: there is no wire {fault.wire!r}")
+            near = did_you_mean(fault.wire, network.wires)
+            problems.append(f"{fault.kind}: there is no wire {fault.wire!r}{near}")
         elif isinstance(fault, SilentLoss) and fault.towards is not None:
             ends = [_name(d.head) for d in network.wires[fault.wire].directions]
             if fault.towards not in ends:
                 text = f"wire {fault.wire!r} leads to {' and '.join(ends)}, not {fault.towards!r}"
                 problems.append(f"{fault.kind}: {text}")
         if isinstance(fault, SwitchFault) and fault.switch not in network.nodes:
-            problems.append(f"{fault.kind}: there is no switch {fault.switch!r}")
+            near = did_you_mean(fault.switch, network.nodes)
+            problems.append(f"{fault.kind}: there is no switch {fault.switch!r}{near}")
+        if fault.until_s is not None and fault.until_s < fault.at_s:
+            problems.append(f"{fault.kind}: ends at {fault.until_s} s, begins at {fault.at_s} s")
         if isinstance(fault, Disconnect) and fault.by not in ("switch", "controller"):
             problems.append(f'{fault.kind}: `by` is {fault.by!r}, not "switch" or "controller"')
         if isinstance(fault, SilentLoss | LostReplies) and not 0 <= fault.rate <= 1:
@@ -73,11 +82,11 @@ class _Installed:
     """One fault of a network. Of two at once that turn the same knob, the later one counts, and the
     end of either is the end of both."""
 
-    def __init__(self, network: Network, fault: Fault, random: Random, number: int) -> None:
+    def __init__(self, network: Network, fault: Fault, random: Random) -> None:
         self._network = network
         self._fault = fault
         self._random = random
-        self._reason = f"fault {number}"
+        self._reason = f"fault {next(_REASONS)}"
 
     def note(self) -> None:
         fault = self._fault

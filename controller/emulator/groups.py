@@ -58,6 +58,7 @@ class GroupEntry:
         "buckets",
         "bytes",
         "created",
+        "definition",
         "groups",
         "id",
         "packets",
@@ -79,6 +80,7 @@ class GroupEntry:
         self.selection = selection
         self.created = now
         self.packets = self.bytes = 0
+        self.definition = buckets
         self.buckets = [BucketState(b, compile_action_set(b.actions)) for b in buckets]
         self.groups = frozenset(
             action.group_id for b in buckets for action in b.actions if isinstance(action, ToGroup)
@@ -87,10 +89,6 @@ class GroupEntry:
         if kind is GroupType.SELECT and (selection is None or selection.method == "dp_hash"):
             limit = DEFAULT_MAX_SLOTS if selection is None else MAX_SLOTS
             self.slots = hash_slots(tuple(b.weight for b in buckets), limit)
-
-    @property
-    def definition(self) -> tuple[Bucket, ...]:
-        return tuple(state.bucket for state in self.buckets)
 
     def ports(self) -> frozenset[int]:
         return frozenset(
@@ -107,6 +105,12 @@ class GroupTable:
         self.counts = dict.fromkeys(GroupType, 0)
         self.changes = 0
         """Counts what was put or removed."""
+
+    def asking(self, port_is_live: Callable[[int], bool]) -> GroupTable:
+        """The same groups, which ask another about ports."""
+        view = GroupTable(port_is_live)
+        view._groups = self._groups
+        return view
 
     def __len__(self) -> int:
         return len(self._groups)

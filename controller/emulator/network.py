@@ -32,6 +32,8 @@ from controller.openflow.wire import header, split
 
 HOP_S = 1e-6
 """What a frame needs through a switch at least, so that one that loops does not stop the clock."""
+MAX_FRAMES = 10_000
+"""Under way at a time; what is more gets lost, as in full buffers. Only loops make so many."""
 
 
 class Network:
@@ -43,6 +45,7 @@ class Network:
         seed: int = 0,
         now: float = 0.0,
         queues: Mapping[int, QueueState] | None = None,
+        hop_s: float = HOP_S,
     ) -> None:
         """All switches are of one persona. ``queues`` are those of every port, with rates as shares
         of its speed; without it there is one for each traffic class, without rates."""
@@ -54,7 +57,11 @@ class Network:
         """Told the switch that is about to be given an event, so that its counters can be right."""
         self.wires_version = 0
         """Counts changes of what wires carry."""
+        self.frames_dropped = 0
+        """Frames for which there was no more room on the way."""
         self._queues = queues
+        self._hop_s = hop_s
+        self._frames_under_way = 0
         self._plain_ports = from_fabric.ports(fabric)
         self.wires: dict[str, Wire] = {}
         self.wire_at: dict[End, tuple[Wire, Direction]] = {}
@@ -137,21 +144,31 @@ class Network:
         found = self.nodes[switch].connections.get(connection)
         return sum(map(len, found.unread)) if found else 0
 
+    def answers_at_once(self, switch: str, connection: Hashable) -> bool:
+        """Whether the switch reads, and nothing delays, loses or cuts off what it says."""
+        node = self.nodes[switch]
+        known = node.connections.get(connection)
+        return known is not None and known.free_s <= self.now and not node.troubled
+
     # ---- Time ----
 
     def next_deadline(self) -> float | None:
         """When :meth:`advance` has something to do, if nothing happens from outside."""
         return self._agenda[0][0] if self._agenda else None
 
-    def advance(self, now: float) -> Output:
-        """Let everything happen that is due."""
-        while self._agenda and self._agenda[0][0] <= now:
+    def advance(self, now: float, most: int | None = None) -> Output:
+        """Let everything happen that is due, or the first ``most`` of it: then ``now`` has not
+        come, and :meth:`next_deadline` says when the rest was due."""
+        done = 0
+        while self._agenda and self._agenda[0][0] <= now and done != most:
             time_s, _, action = heapq.heappop(self._agenda)
             self.now = time_s
             self.before_change(time_s)
             action(time_s)
-        self.now = max(self.now, now)
-        self.before_change(self.now)
+            done += 1
+        if not self._agenda or self._agenda[0][0] > now:
+            self.now = max(self.now, now)
+            self.before_change(self.now)
         output, self._output = self._output, Output()
         return output
 
@@ -196,9 +213,15 @@ class Network:
         if direction.loss and direction.random.random() < direction.loss:
             direction.lost_frames += 1
             return
-        self.at(now + max(wire.delay_s, HOP_S), lambda t: self._off_wire(wire, direction, data, t))
+        if self._frames_under_way >= MAX_FRAMES:
+            self.frames_dropped += 1
+            return
+        self._frames_under_way += 1
+        arrives_s = now + max(wire.delay_s, self._hop_s)
+        self.at(arrives_s, lambda t: self._off_wire(wire, direction, data, t))
 
     def _off_wire(self, wire: Wire, direction: Direction, data: bytes, now: float) -> None:
+        self._frames_under_way -= 1
         if not wire.up:
             return
         head = direction.head
@@ -240,6 +263,7 @@ class Network:
     def _power_on(self, node: Node, now: float) -> None:
         if node.switch is not None:
             return
+        self.before_reading(node.name)
         node.epoch += 1
         for end in self._ports[node.name]:
             self._mend(self.wire_at[end][0], f"power of {node.name}", now)

@@ -46,6 +46,12 @@ class Node:
     count_factor: float = 1.0
     wakes_s: float = float("inf")
 
+    @property
+    def troubled(self) -> bool:
+        """Whether anything is wrong with its connections."""
+        faults = self.delay, self.loses, *self.cuts_after
+        return self.stalled or any(each is not None for each in faults)
+
     def local(self, now: float) -> float:
         return now if self.clock is None else self.clock(now)
 

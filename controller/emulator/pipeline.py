@@ -8,7 +8,7 @@ it. Semantics where OpenFlow leaves them open, and all limits, are Open vSwitch'
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
@@ -57,11 +57,13 @@ class Forwarding:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A copy of the packet that leaves by a port."""
+    """A copy of the packet that leaves by a port. ``replaced``: the bits of its headers that are
+    what they are whatever they were on arrival."""
 
     port: int
     headers: int
     queue: int | None
+    replaced: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Walk:
         "misses",
         "punted",
         "queue",
+        "replaced",
         "sent",
         "visited",
     )
@@ -120,6 +123,8 @@ class Walk:
         self._arrival = headers
         self._committed = headers
         self.headers = headers
+        self.replaced = 0
+        """The bits of the headers that were set to a value of an action's own."""
         self.hashed = hashed
         self._admit = admit
         self.queue: int | None = None
@@ -228,7 +233,7 @@ class Walk:
 
     def _send(self, port: int) -> None:
         if self._switch.ports.forwards(port):
-            self.sent.append(Sent(port, self._commit(), self.queue))
+            self.sent.append(Sent(port, self._commit(), self.queue, self.replaced))
 
     def _commit(self) -> int:
         """The headers as they get into the frame. Open vSwitch takes a protocol (or ARP operation)
@@ -277,13 +282,13 @@ class Walk:
 
     def _through(self, state: BucketState) -> None:
         """A bucket works on a copy of the packet."""
-        before = self.headers, self.queue, self._context
+        before = self.headers, self.queue, self._context, self.replaced
         if self._context is not PacketInReason.PACKET_OUT:
             self._context = PacketInReason.GROUP
         self._depth += 1
         self._run(state.steps)
         self._depth -= 1
-        self.headers, self.queue, self._context = before
+        self.headers, self.queue, self._context, self.replaced = before
 
     def _select(self, group: GroupEntry) -> BucketState | None:
         groups = self._switch.groups

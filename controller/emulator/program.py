@@ -178,7 +178,8 @@ def _metered(meter_id: int) -> Step:
 def _set_field(action: SetField) -> Step:
     place = h.PLACES[action.field]
     mask = place.ones if action.mask is None else action.mask
-    keep = ~(mask << place.shift)
+    bits = mask << place.shift
+    keep = ~bits
     value = action.value << place.shift
     condition = h.PREREQUISITES.get(action.field)
     if action.field is Field.VLAN_VID:
@@ -187,6 +188,7 @@ def _set_field(action: SetField) -> Step:
 
         def step(walk: Walk) -> None:
             walk.headers = walk.headers & keep | value
+            walk.replaced |= bits
 
     else:
         needs = condition
@@ -194,6 +196,7 @@ def _set_field(action: SetField) -> Step:
         def step(walk: Walk) -> None:
             if needs(walk.headers):
                 walk.headers = walk.headers & keep | value
+                walk.replaced |= bits
 
     return step
 

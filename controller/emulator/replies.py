@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from controller.emulator.flow_mods import select
 from controller.emulator.flow_table import Entry, Filter
@@ -33,8 +33,9 @@ _VERSION_1_3, _VERSION_1_5 = 4, 6
 
 
 def duration(seconds: float) -> Duration:
-    whole = int(max(0.0, seconds))
-    return Duration(whole & 0xFFFFFFFF, int((max(0.0, seconds) - whole) * 1e9))
+    seconds = max(0.0, seconds)
+    whole = int(seconds)
+    return Duration(whole & 0xFFFFFFFF, int((seconds - whole) * 1e9))
 
 
 class Answers:
@@ -267,7 +268,8 @@ class Answers:
                 g.packets,
                 g.bytes,
                 duration(self._now - g.created),
-                tuple(bodies.BucketCounters(b.packets, b.bytes) for b in g.buckets),
+                # A bucket's state is its counters, and more.
+                cast("tuple[bodies.BucketCounters, ...]", tuple(g.buckets)),
             ),
             lambda found, more: bodies.GroupStatsReply(found, more),
             entries_per_part=100,

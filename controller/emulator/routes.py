@@ -1,30 +1,17 @@
-"""The ways that a demand takes through a network, as shares of its flows.
-
-Flows differ in their 5-tuples alone. A demand of so many flows has the hash of each; a demand
-without a number is spread evenly over all values of the hash. Switches that hash the same way see
-the same values, so the slots that a flow may fall into in the second switch are among those that
-led it there: this is what polarises hashing in real networks, and it is kept here.
-"""
+"""The ways that a demand takes through a network, as shares of its flows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from controller.emulator import headers as h
-from controller.emulator.hashing import dp_hash, symmetric_l3l4
+from controller.emulator.flow_sets import FlowSet, Listed, SampleNeededError, Spread
+from controller.emulator.flow_table import Entry
 from controller.emulator.network import Network
-from controller.emulator.ways import (
-    ADDRESSES_AND_PORTS,
-    HashFunction,
-    Slots,
-    Way,
-    WayCache,
-    Ways,
-    widened,
-)
+from controller.emulator.ways import Way, WayCache, Ways
 from controller.emulator.wires import End, NicRef
 from controller.fabric.model import Nic, PortRef
 
@@ -76,15 +63,19 @@ LaneKey: TypeAlias = tuple[End, int]
 """Where a frame leaves, and its queue."""
 
 
+Hop: TypeAlias = tuple[str, Entry | None, Way]
+"""A switch, the entry of its first table that flows match there, and their way behind it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Path:
     """``share`` of a demand's flows takes it. Behind the i-th of ``lanes`` comes the i-th of
-    ``ways``, the way through the switch there. Where a switch makes copies, each but the first is a
-    path that begins there (``copied``). ``dead``: the port without carrier where it ends."""
+    ``hops``. Where a switch makes copies, each but the first is a path that begins there
+    (``copied``). ``dead``: the port without carrier where it ends."""
 
     share: float
     lanes: tuple[LaneKey, ...]
-    ways: tuple[tuple[str, Way], ...]
+    hops: tuple[Hop, ...]
     fate: Fate
     copied: bool = False
     dead: End | None = None
@@ -92,92 +83,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``switches``: those that it depends on."""
-
     paths: tuple[Path, ...]
-    switches: frozenset[str]
-
-
-class _SampleNeededError(Exception):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """Flows with all values of each hash function that are still in ``slots`` (with modulus)."""
-
-    headers: int
-    slots: tuple[tuple[HashFunction, Slots, int], ...] = ()
-
-    def through(self, cache: WayCache, port: int) -> Iterator[tuple[Way, _Spread, float]]:
-        found = cache.find(self.headers | port << h.IN_PORT.shift)
-        if found.by_headers:
-            raise _SampleNeededError
-        if len(found.ways) == 1:
-            yield found.ways[0], self, 1.0
-            return
-        assert found.function is not None
-        if found.function[0] == "symmetric" and h.IP_PROTO.get(self.headers) not in (h.TCP, h.SCTP):
-            # Of UDP it takes no ports, so the flows have one value.
-            value = symmetric_l3l4(self.headers, found.function[1]) or 1
-            yield _way_of(found, value), self, 1.0
-            return
-        function, modulus = found.function, found.modulus
-        present, known = (1 << modulus) - 1, modulus
-        others = tuple(each for each in self.slots if each[0] != function)
-        for name, slots, of in self.slots:
-            if name == function:
-                known = max(modulus, of)
-                present = widened(slots, of, known)
-        total = present.bit_count()
-        for way in found.ways:
-            left = widened(way.slots, modulus, known) & present
-            if left:
-                share = left.bit_count() / total
-                yield way, _Spread(self.headers, (*others, (function, left, known))), share
-
-    def changed(self, flip: int) -> _Spread:
-        if not flip & ADDRESSES_AND_PORTS:
-            return _Spread(self.headers ^ flip, self.slots)
-        return _Spread(self.headers ^ flip)
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """Flows one by one."""
-
-    headers: tuple[int, ...]
-
-    def through(self, cache: WayCache, port: int) -> Iterator[tuple[Way, _Listed, float]]:
-        came_by = port << h.IN_PORT.shift
-        members: dict[int, list[int]] = {}
-        ways: dict[int, Way] = {}
-        for headers in self.headers:
-            found = cache.find(headers | came_by)
-            if len(found.ways) == 1:
-                way = found.ways[0]
-            else:
-                assert found.function is not None
-                name, basis = found.function
-                hashed: Callable[[int, int], int]
-                hashed = symmetric_l3l4 if name == "symmetric" else dp_hash
-                way = _way_of(found, hashed(headers, basis) or 1)
-            ways[id(way)] = way
-            members.setdefault(id(way), []).append(headers)
-        for key, way in ways.items():
-            of_way = tuple(members[key])
-            yield way, _Listed(of_way), len(of_way) / len(self.headers)
-
-    def changed(self, flip: int) -> _Listed:
-        return _Listed(tuple(headers ^ flip for headers in self.headers))
-
-
-_Bundle: TypeAlias = _Spread | _Listed
-
-
-def _way_of(found: Ways, hashed: int) -> Way:
-    slot = 1 << (hashed & found.modulus - 1)
-    return next(way for way in found.ways if way.slots & slot)
 
 
 def headers_of(demand: Demand, source: Nic, target: Nic, gateway_mac: int, flow: int = 0) -> int:
@@ -205,106 +111,57 @@ def headers_of(demand: Demand, source: Nic, target: Nic, gateway_mac: int, flow:
 
 
 class Router:
-    """Walks demands; what switches do is remembered until :meth:`forget`."""
+    """Walks demands; what switches do is remembered until they change (:meth:`forget`)."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
         self._caches: dict[str, WayCache] = {}
-        self._heads: dict[End, End | None] = {}
+        self._outs: dict[tuple[str, int, int | None], _Out] = {}
+        self._begins: dict[NicRef, _Out] = {}
 
-    def forget(self, switch: str) -> None:
-        """Tables or ports of the switch have changed."""
-        self._caches.pop(switch, None)
-        self._heads.clear()
+    def forget(self, switch: str, ports: Set[int] | None = None) -> list[Ways]:
+        """These ports of the switch have changed; None: its tables, or anything. Returns the ways
+        that are known no more: routes that take one must be walked again, and those that leave by
+        such a port or arrive there."""
+        self._outs.clear()
+        self._begins.clear()
+        cache = self._caches.get(switch)
+        if cache is None:
+            return []
+        if ports is not None:
+            return cache.forget(ports)
+        del self._caches[switch]
+        return cache.all()
 
     def route(self, demand: Demand) -> Route:
         if demand.flows is None and demand.protocol in _PORTED:
             try:
-                return self._route(demand, _Spread(self._headers(demand, 0)))
-            except _SampleNeededError:
+                return self._route(demand, Spread(self._headers(demand, 0)))
+            except SampleNeededError:
                 pass
         flows = demand.flows or (SAMPLE if demand.protocol in _PORTED else 1)
         headers = tuple(self._headers(demand, flow) for flow in range(flows))
-        return self._route(demand, _Listed(headers))
+        return self._route(demand, Listed(headers))
 
     def _headers(self, demand: Demand, flow: int) -> int:
         nics = self._network.fabric.nic_by_id
         gateway = self._network.fabric.gateway_mac
         return headers_of(demand, nics[demand.source], nics[demand.target], gateway, flow)
 
-    def _route(self, demand: Demand, bundle: _Bundle) -> Route:
-        walk = _RouteWalk(self._network, self._caches, self._heads, demand)
-        nic = self._network.fabric.nic_by_id[demand.source]
+    def _route(self, demand: Demand, flows: FlowSet) -> Route:
+        nics = self._network.fabric.nic_by_id
+        nic = nics[demand.source]
+        walk = _RouteWalk(self, demand.target, nics[demand.target].mac)
         ends = [NicRef(nic.id, i) for i in range(len(nic.attachments))]
         live = [end for end in ends if self._network.wire_at[end][0].up]
         for end in live or ends[:1]:
-            walk.leave(bundle, end, 0, 1.0 / max(1, len(live)), _Trail())
-        depends = {port.switch for port in nic.attachments} | walk.switches
-        return Route(tuple(walk.paths), frozenset(depends))
+            out = self._begins.get(end)
+            if out is None:
+                out = self._begins[end] = _Out((end, 0), self._head(end))
+            walk.leave(flows, out, 1.0 / max(1, len(live)), [], [])
+        return Route(tuple(walk.paths))
 
-
-@dataclass(frozen=True, slots=True)
-class _Trail:
-    """What lies behind flows on their way; ``hops`` counts all switches, ``ways`` begin anew with
-    each copy."""
-
-    lanes: tuple[LaneKey, ...] = ()
-    ways: tuple[tuple[str, Way], ...] = ()
-    copied: bool = False
-    hops: int = 0
-
-
-class _RouteWalk:
-    def __init__(
-        self,
-        network: Network,
-        caches: dict[str, WayCache],
-        heads: dict[End, End | None],
-        demand: Demand,
-    ) -> None:
-        self._network = network
-        self._caches = caches
-        self._heads = heads
-        self._demand = demand
-        self._mac = network.fabric.nic_by_id[demand.target].mac
-        self.paths: list[Path] = []
-        self.switches: set[str] = set()
-
-    def _end(self, share: float, trail: _Trail, fate: Fate, dead: End | None = None) -> None:
-        self.paths.append(Path(share, trail.lanes, trail.ways, fate, trail.copied, dead))
-
-    def leave(self, bundle: _Bundle, tail: End, queue: int, share: float, trail: _Trail) -> None:
-        """By a port, onto the wire."""
-        head = self._heads[tail] if tail in self._heads else self._head(tail)
-        if head is None:
-            self._end(share, trail, Fate.NO_CARRIER, tail)
-            return
-        trail = _Trail((*trail.lanes, (tail, queue)), trail.ways, trail.copied, trail.hops + 1)
-        if isinstance(head, NicRef):
-            arrives = self._arrives(bundle, head)
-            self._end(share, trail, Fate.DELIVERED if arrives else Fate.ANOTHER_HOST)
-            return
-        if trail.hops > MAX_HOPS or len(self.paths) > MAX_PATHS:
-            self._end(share, trail, Fate.LOOPED)
-            return
-        self.switches.add(head.switch)
-        for way, part, fraction in bundle.through(self._cache(head.switch), head.port):
-            self._through(way, part, head.switch, share * fraction, trail)
-
-    def _through(self, way: Way, bundle: _Bundle, switch: str, share: float, trail: _Trail) -> None:
-        ways = (*trail.ways, (switch, way))
-        behind = _Trail(trail.lanes, ways, trail.copied, trail.hops)
-        if not way.exits:
-            self._end(share, behind, Fate.PUNTED if way.punts else Fate.DROPPED)
-            return
-        for number, out in enumerate(way.exits):
-            tail = PortRef(switch, out.port)
-            after = bundle.changed(out.flip)
-            queue = self._queue(tail, out.queue)
-            begun = behind if number == 0 else _Trail(copied=True, hops=trail.hops)
-            self.leave(after, tail, queue, share, begun)
-
-    def _cache(self, switch: str) -> WayCache:
+    def cache(self, switch: str) -> WayCache:
         cache = self._caches.get(switch)
         if cache is None:
             place = self._network.nodes[switch].switch
@@ -312,14 +169,20 @@ class _RouteWalk:
             cache = self._caches[switch] = WayCache(place.state)
         return cache
 
+    def out(self, switch: str, port: int, queue: int | None) -> _Out:
+        key = switch, port, queue
+        known = self._outs.get(key)
+        if known is None:
+            tail = PortRef(switch, port)
+            known = _Out((tail, self._queue(tail, queue)), self._head(tail))
+            self._outs[key] = known
+        return known
+
     def _head(self, tail: End) -> End | None:
         """Where frames from here arrive, None where they do not."""
         found = self._network.wire_at.get(tail)
         head = None if found is None else found[1].head
-        if head is not None and not (self._up(tail) and self._up(head)):
-            head = None
-        self._heads[tail] = head
-        return head
+        return head if head is not None and self._up(tail) and self._up(head) else None
 
     def _up(self, end: End) -> bool:
         if isinstance(end, NicRef):
@@ -334,6 +197,90 @@ class _RouteWalk:
         port = None if switch is None else switch.state.ports.get(tail.port)
         return queue if queue and port is not None and queue in port.queues else 0
 
-    def _arrives(self, bundle: _Bundle, head: NicRef) -> bool:
-        headers = bundle.headers if isinstance(bundle, _Spread) else bundle.headers[0]
-        return head.nic == self._demand.target and h.ETH_DST.get(headers) == self._mac
+
+@dataclass(frozen=True, slots=True)
+class _Out:
+    """A lane, and where its frames arrive: None where there is no carrier."""
+
+    lane: LaneKey
+    head: End | None
+
+
+class _RouteWalk:
+    def __init__(self, router: Router, target: str, mac: int) -> None:
+        self._router = router
+        self._target = target
+        self._mac = mac
+        self.paths: list[Path] = []
+
+    def leave(
+        self,
+        flows: FlowSet,
+        out: _Out,
+        share: float,
+        lanes: list[LaneKey],
+        hops: list[Hop],
+        copied: bool = False,
+        count: int = 0,
+    ) -> None:
+        """By a port, onto the wire, and on until they part. ``lanes`` and ``hops`` lie behind them
+        and become this walk's own; ``count`` is of all switches, those before a copy too."""
+
+        def end(fate: Fate, dead: End | None = None) -> None:
+            self.paths.append(Path(share, tuple(lanes), tuple(hops), fate, copied, dead))
+
+        while True:
+            head = out.head
+            if head is None:
+                end(Fate.NO_CARRIER, out.lane[0])
+                return
+            lanes.append(out.lane)
+            count += 1
+            if isinstance(head, NicRef):
+                end(Fate.DELIVERED if self._arrives(flows, head) else Fate.ANOTHER_HOST)
+                return
+            if count > MAX_HOPS or len(self.paths) > MAX_PATHS:
+                end(Fate.LOOPED)
+                return
+            switch = head.switch
+            parts = flows.through(self._router.cache(switch), head.port)
+            if len(parts) > 1 or len(parts[0][1].exits) > 1:
+                break
+            entry, way, flows, _ = parts[0]
+            hops.append((switch, entry, way))
+            if not way.exits:
+                end(Fate.PUNTED if way.punts else Fate.DROPPED)
+                return
+            (leaving,) = way.exits
+            flows = flows.after(leaving)
+            out = self._router.out(switch, leaving.port, leaving.queue)
+        for entry, way, part, fraction in parts:
+            self._part(part, (switch, entry, way), share * fraction, lanes, hops, copied, count)
+
+    def _part(
+        self,
+        flows: FlowSet,
+        hop: Hop,
+        share: float,
+        lanes: list[LaneKey],
+        hops: list[Hop],
+        copied: bool,
+        count: int,
+    ) -> None:
+        """Of flows that have parted, or become several copies."""
+        switch, _, way = hop
+        behind = [*hops, hop]
+        if not way.exits:
+            fate = Fate.PUNTED if way.punts else Fate.DROPPED
+            self.paths.append(Path(share, tuple(lanes), tuple(behind), fate, copied))
+        for number, leaving in enumerate(way.exits):
+            out = self._router.out(switch, leaving.port, leaving.queue)
+            after = flows.after(leaving)
+            if number == 0:
+                self.leave(after, out, share, [*lanes], behind, copied, count)
+            else:
+                self.leave(after, out, share, [], [], True, count)
+
+    def _arrives(self, flows: FlowSet, head: NicRef) -> bool:
+        headers = flows.headers if isinstance(flows, Spread) else flows.headers[0]
+        return head.nic == self._target and h.ETH_DST.get(headers) == self._mac

@@ -101,8 +101,13 @@ def _levels(flows: Flows, full: Floats) -> Floats:
 
 
 class _Filling:
-    """``full`` of a lane is infinite until it is settled; ``estimate`` is never above what it will
-    be, and rises from round to round."""
+    """Here a column is a flow, its lanes that can be full first; flows that adapt come first. The
+    place behind all lanes stands for none, and for those that a flow has done with.
+
+    ``full`` of a lane is infinite until it is settled. The estimate of the others is never above
+    what it will be, and rises from round to round. ``known`` is how far each flow gets on its way
+    to each lane by its own rate and the lanes that are settled.
+    """
 
     def __init__(
         self, lanes: Lanes, flows: Flows, least: Floats, most: Floats, offered: Floats
@@ -112,99 +117,126 @@ class _Filling:
         self._least = least
         self._most = most
         lane_count, port_count = len(lanes.port), len(lanes.capacity)
-        self._alone = np.bincount(lanes.port, minlength=port_count)[lanes.port] == 1
-        self._siblings = _by_port(lanes.port[~self._alone], np.flatnonzero(~self._alone))
         self._full = np.full(lane_count, np.inf)
         of_port = summed(lanes.port, offered, port_count)
         slack = 1 + _EPSILON
-        fits = (of_port <= lanes.capacity * slack)[lanes.port] & (offered <= most * slack)
-        # A lane that cannot be full needs no more thought: of its port, no lane can.
-        self._open = ~fits
         self._crowded = of_port > lanes.capacity * slack
+        # A lane that cannot be full needs no more thought: of its port, no lane can.
+        self._open = self._crowded[lanes.port] | (offered > most * slack)
+        bounded = np.zeros(port_count, bool)
+        bounded[lanes.port[(least > 0) | (most < lanes.capacity[lanes.port])]] = True
+        several = np.bincount(lanes.port, minlength=port_count) > 1
+        by_table = np.flatnonzero((bounded & several & self._crowded)[lanes.port])
+        self._siblings = _by_port(lanes.port[by_table], by_table)
         self._fixed = np.zeros(lane_count)
+        self._load_columns(flows)
+        self._sum_up()
+
+    def _load_columns(self, flows: Flows) -> None:
+        count = len(self._port)
         relevant = np.append(self._open, False)[flows.lane]
         columns = relevant.sum(axis=1)
-        matters = columns > 0
-        relevant = relevant[matters]
-        # Here a column is a flow, its lanes that matter first; the place behind the lanes stands
-        # for none.
+        chosen = np.flatnonzero(columns > 0)
+        adapts = flows.adapts[chosen]
+        chosen = np.concatenate([chosen[adapts], chosen[~adapts]])
+        self._adapting = int(adapts.sum())
+        relevant = relevant[chosen]
         order = np.argsort(~relevant, axis=1, kind="stable")[:, : columns.max(initial=0)]
-        lane = np.where(relevant, flows.lane[matters], lane_count)
-        weight = flows.weight[matters, None] * flows.part[matters]
+        lane = np.where(relevant, flows.lane[chosen], count)
+        weight = np.where(relevant, flows.weight[chosen, None] * flows.part[chosen], 0.0)
         self._lane = np.take_along_axis(lane, order, axis=1).T.copy()
         self._weight = np.take_along_axis(weight, order, axis=1).T.copy()
-        self._adapts = flows.adapts[matters]
-        self._active = self._lane < lane_count
-        self._weight *= self._active
-        cap = flows.rate[matters] / flows.weight[matters]
+        cap = flows.rate[chosen] / flows.weight[chosen]
         self._known = np.repeat(cap[None, :], len(self._lane), axis=0)
+
+    def _sum_up(self) -> None:
+        """``members`` and ``rising``: how many flows of each lane still rise, and their weights."""
+        count = len(self._port)
+        lanes = self._lane.ravel()
+        self._members = np.bincount(lanes, minlength=count + 1)
+        self._rising = summed(lanes, self._weight.ravel(), count + 1)[:-1]
 
     def run(self) -> Floats:
         count = len(self._port)
-        while self._active.any():
-            at = self._active
-            lanes = self._lane.ravel()
-            weight = summed(lanes, self._weight.ravel(), count + 1)[:-1]
-            estimate = np.append(self._estimate(weight), np.inf)
-            ahead = self._tightest(estimate)
-            settled = self._settled(weight, estimate, ahead)
+        while self._members[:-1].any():
+            self._rising[self._members[:-1] == 0] = 0.0
+            estimate = np.append(self._estimate(), np.inf)
+            here = estimate.take(self._lane)
+            ahead = self._tightest(here)
+            settled = self._settled(estimate[:-1], here, ahead)
             self._full[settled] = estimate[:-1][settled]
             self._open &= ~settled
-            new = np.append(np.where(settled, self._full, np.inf), np.inf)
-            np.minimum(self._known, self._tightest(new), out=self._known)
-            estimate[:-1][settled] = np.inf
-            done = at & (self._known <= self._tightest(estimate) * (1 + _EPSILON))
-            rate = self._weight * self._known * done
-            self._fixed += summed(lanes, rate.ravel(), count + 1)[:-1]
-            self._weight *= ~done
-            self._active &= ~done
-            self._drop_finished()
+            self._know(settled)
+            done = self._known <= ahead * (1 + _EPSILON)
+            done &= self._lane < count
+            self._finish(np.flatnonzero(done))
         return self._full
 
-    def _settled(self, weight: Floats, estimate: Floats, ahead: Floats) -> Bools:
+    def _finish(self, done: Ints) -> None:
+        """These places (of the flattened arrays) rise no more."""
+        count = len(self._port)
+        lane, weight = self._lane.ravel(), self._weight.ravel()
+        lanes, weights = lane[done], weight[done]
+        self._fixed += summed(lanes, weights * self._known.ravel()[done], count + 1)[:-1]
+        lane[done] = count
+        weight[done] = 0.0
+        self._members -= np.bincount(lanes, minlength=count + 1)
+        self._members[-1] = 0
+        self._rising -= summed(lanes, weights, count + 1)[:-1]
+        left: Bools = np.logical_or.reduce(self._lane < count, axis=0)
+        if left.sum() < 0.9 * len(left):
+            self._adapting = int(left[: self._adapting].sum())
+            kept = np.flatnonzero(left)
+            self._lane = self._lane.take(kept, axis=1)
+            self._weight = self._weight.take(kept, axis=1)
+            self._known = self._known.take(kept, axis=1)
+            self._sum_up()
+
+    def _know(self, settled: Bools) -> None:
+        """Flows get no further than the lanes that have been settled let them."""
+        touched = np.append(settled, False).take(self._lane)
+        columns = np.flatnonzero(np.logical_or.reduce(touched, axis=0))
+        if not len(columns):
+            return
+        new = np.append(np.where(settled, self._full, np.inf), np.inf)
+        level = new.take(self._lane.take(columns, axis=1))
+        adapting = int(np.searchsorted(columns, self._adapting))
+        known = np.minimum(self._known.take(columns, axis=1), _tightest(level, adapting))
+        self._known[:, columns] = known
+
+    def _tightest(self, here: Floats) -> Floats:
+        return _tightest(here.copy(), self._adapting)
+
+    def _settled(self, estimate: Floats, here: Floats, ahead: Floats) -> Bools:
         """The lanes whose estimate is right: none of their flows stops below it elsewhere."""
         count = len(self._port)
         held = np.minimum(ahead, self._known)
-        below = self._active & (held < estimate.take(self._lane) * (1 - _EPSILON))
-        lane_bad = np.zeros(count + 1, bool)
-        lane_bad[self._lane[below]] = True
-        lane_bad = lane_bad[:-1]
+        held *= 1 + _EPSILON
+        at_last = np.flatnonzero(held >= here)
+        whole = np.bincount(self._lane.ravel()[at_last], minlength=count + 1)[:-1]
+        members = self._members[:-1]
+        lane_bad = whole < members
         port_bad = np.zeros(len(self._capacity), bool)
         # What a queue leaves of its minimum is taken care of in the next filling.
         port_bad[self._port[lane_bad & ~self._promised]] = True
-        by_itself = (estimate[:-1] >= self._own) & ~lane_bad
-        waiting = self._open & (weight > 0) & np.isfinite(estimate[:-1])
+        by_itself = (estimate >= self._own) & ~lane_bad
+        waiting = self._open & (self._rising > 0) & np.isfinite(estimate)
         settled: Bools = waiting & (~port_bad[self._port] | by_itself)
-        if not settled.any() and not (self._active & (self._known <= ahead)).any():
+        if not settled.any() and not ((self._known <= ahead) & (self._lane < count)).any():
             # Rounding alone gets here: the lowest lane waits for no other.
-            settled[np.argmin(np.where(waiting, estimate[:-1], np.inf))] = True
+            settled[np.argmin(np.where(waiting, estimate, np.inf))] = True
         return settled
 
-    def _drop_finished(self) -> None:
-        left: Bools = np.logical_or.reduce(self._active, axis=0)
-        if left.sum() < 0.85 * len(left):
-            self._lane = self._lane[:, left]
-            self._weight = self._weight[:, left]
-            self._known = self._known[:, left]
-            self._adapts = self._adapts[left]
-            self._active = self._active[:, left]
-
-    def _tightest(self, by_lane: Floats) -> Floats:
-        """The lowest level on the way up to each lane; of flows that adapt, on the whole way."""
-        level: Floats = by_lane.take(self._lane)
-        for before, here in pairwise(level):
-            np.minimum(before, here, out=here)
-        np.copyto(level, level[-1], where=self._adapts)
-        return level
-
-    def _estimate(self, weight: Floats) -> Floats:
-        """The level at which each lane is full if none of its active flows stops before."""
+    def _estimate(self) -> Floats:
+        """The level at which each lane is full if none of its flows stops before."""
+        weight, ports = self._rising, len(self._capacity)
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.maximum(self._most - self._fixed, 0.0)
             self._own = np.where(weight > 0, room / weight, np.inf)
-            alone = np.maximum(self._capacity[self._port] - self._fixed, 0.0)
-            level = np.where(weight > 0, alone / weight, np.inf)
-            level[~self._crowded[self._port]] = np.inf
+            left = np.maximum(self._capacity - summed(self._port, self._fixed, ports), 0.0)
+            of_port = left / summed(self._port, weight, ports)
+            of_port[~self._crowded] = np.inf
+            level = np.where(weight > 0, of_port[self._port], np.inf)
             if len(self._siblings):
                 self._share_ports(level, weight)
             promised = np.where(weight > 0, (self._least - self._fixed) / weight, 0.0)
@@ -245,6 +277,15 @@ class _Filling:
         found = np.where(total[:, -1] <= capacity, np.inf, found)
         found = np.where(self._crowded[self._port[table[:, 0]]], found, np.inf)
         level[table[real]] = np.broadcast_to(found[:, None], table.shape)[real]
+
+
+def _tightest(level: Floats, adapting: int) -> Floats:
+    """The lowest level on the way up to each lane; of the first flows, which adapt, on the whole
+    way. In place."""
+    for before, here in pairwise(level):
+        np.minimum(before, here, out=here)
+    level[:-1, :adapting] = level[-1, :adapting]
+    return level
 
 
 def _by_port(ports: Ints, lanes: Ints) -> Ints:

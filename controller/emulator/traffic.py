@@ -6,7 +6,9 @@ is. Routes are walked again only where a switch on them has changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +17,16 @@ from controller.emulator.counting import Counters
 from controller.emulator.network import Network
 from controller.emulator.path_table import FATES, LaneTable, PathTable, path_table
 from controller.emulator.routes import Demand, Fate, Route, Router
-from controller.emulator.sharing import Bools, Floats, Flows, levels, summed
-from controller.emulator.wires import End
+from controller.emulator.seen import Seen
+from controller.emulator.sharing import Bools, Floats, Flows, Ints, levels, summed
+from controller.emulator.ways import Ways
+from controller.emulator.wires import End, NicRef
+from controller.fabric.model import PortRef
 
 BUFFER_BYTES = 1_000_000
 """In front of each wire: what a frame waits for where that is full."""
 _DELIVERED = FATES.index(Fate.DELIVERED)
+_NO_CARRIER = FATES.index(Fate.NO_CARRIER)
 _STALE_WAYS = 4
 """So many times the ways in use may be remembered."""
 
@@ -70,7 +76,7 @@ class Traffic:
         self._frame_bits = np.zeros(0)
         self._now = network.now
         self._touched: set[str] = set()
-        self._versions: dict[str, tuple[object, ...]] = {}
+        self._from_nic: dict[str, list[int]] = {}
         self._wires_version = -1
         self._stale = False
         self._begin_anew()
@@ -82,10 +88,11 @@ class Traffic:
         self._lanes = LaneTable(self._network, self._counters)
         self._router = Router(self._network)
         self._routes: list[Route | None] = [None] * len(self._demands)
+        self._unrouted = set(range(len(self._demands)))
         self._paths: PathTable | None = None
         self._flowing: _Flowing | None = None
         self._ways_in_use = 0
-        self._versions = {name: self._version(name) for name in self._network.nodes}
+        self._seen = {name: Seen.of(node) for name, node in self._network.nodes.items()}
         self._touched.clear()
         self._stale = True
 
@@ -101,7 +108,12 @@ class Traffic:
         self._weight = np.array([d.weight for d in self._demands], np.float64)
         self._adapts = np.array([d.adapts for d in self._demands], bool)
         self._frame_bits = np.array([8.0 * d.frame_bytes for d in self._demands])
-        self._paths = None
+        self._from_nic = {}
+        for number, demand in enumerate(self._demands):
+            self._from_nic.setdefault(demand.source, []).append(number)
+        routed = {i: route for i, route in enumerate(self._routes) if route is not None}
+        self._unrouted = {i for i, route in enumerate(self._routes) if route is None}
+        self._paths = path_table(self._network, routed, self._lanes, self._counters)
         self._stale = True
 
     def set_rates(self, rate_bps: Floats) -> None:
@@ -195,15 +207,6 @@ class Traffic:
         assert self._paths is not None and self._flowing is not None
         return self._paths, self._flowing
 
-    def _version(self, switch: str) -> tuple[object, ...]:
-        node = self._network.nodes[switch]
-        if node.switch is None:
-            return (node.epoch, None)
-        state = node.switch.state
-        ports = tuple((p.number, p.config, p.link, p.forwarding) for p in state.ports.all())
-        dropping = state.forwarding.drop_fragments
-        return (node.epoch, state.changes, state.groups.changes, dropping, ports)
-
     def _refresh(self) -> None:
         """Take in what has changed, if anything has."""
         if self._touched:
@@ -211,50 +214,87 @@ class Traffic:
         if self._wires_version != self._network.wires_version:
             self._wires_version = self._network.wires_version
             self._stale = True
-        if self._paths is None:
-            for number, route in enumerate(self._routes):
-                if route is None:
-                    self._routes[number] = self._router.route(self._demands[number])
-            routes = [route for route in self._routes if route is not None]
-            self._paths = path_table(self._network, routes, self._lanes, self._counters)
+        if self._unrouted:
+            self._route()
             self._stale = True
         if self._stale:
             self._flow()
             self._stale = False
 
+    def _route(self) -> None:
+        fresh = {}
+        with _without_collector():
+            for number in sorted(self._unrouted):
+                fresh[number] = self._routes[number] = self._router.route(self._demands[number])
+        table = path_table(self._network, fresh, self._lanes, self._counters)
+        self._paths = table if self._paths is None else self._paths.joined(table)
+        self._unrouted.clear()
+
     def _forget_changed(self) -> None:
-        changed = set()
-        other_switch = False
-        for name in self._touched:
-            version = self._version(name)
-            if version != self._versions[name]:
-                changed.add(name)
-                other_switch |= version[0] != self._versions[name][0]
-                self._versions[name] = version
+        dropped: list[Ways] = []
+        ports: set[PortRef] = set()
+        for name in sorted(self._touched):
+            before, now = self._seen[name], Seen.of(self._network.nodes[name])
+            if before == now:
+                continue
+            self._seen[name] = now
+            if not now.continues(before):
+                self._settle_all()
+                self._begin_anew()
+                return
+            changed = now.changed_ports(before)
+            ports.update(PortRef(name, port) for port in changed)
+            dropped += self._router.forget(name, changed if now.same_tables(before) else None)
         self._touched.clear()
-        if not changed:
+        if dropped or ports:
+            self._unroute(dropped, ports)
+            if self._counters.way_count > _STALE_WAYS * max(self._ways_in_use, 1000):
+                self._settle_all()
+                self._begin_anew()
+
+    def _unroute(self, dropped: Sequence[Ways], ports: Set[PortRef]) -> None:
+        """Walk again what takes one of these ways or uses one of these ports."""
+        if self._paths is None:
             return
-        in_use = max(self._ways_in_use, 1000)
-        if other_switch or self._counters.way_count > _STALE_WAYS * in_use:
-            for name in self._network.nodes:
-                self.settle(name)
-            self._begin_anew()
-            return
-        for name in changed:
-            self._router.forget(name)
-        for number, route in enumerate(self._routes):
-            if route is not None and not changed.isdisjoint(route.switches):
-                self._routes[number] = None
-                self._paths = None
+        paths = self._paths
+        ends: set[End] = set(ports)
+        for port in ports:
+            if port in self._network.wire_at:
+                ends.add(self._network.wire_at[port][1].head)
+        affected = np.zeros(len(self._demands), bool)
+        way = np.zeros(self._counters.way_count + 1, bool)
+        way[[each.number for ways in dropped for each in ways.ways]] = True
+        way[-1] = False
+        lane = np.zeros(len(self._lanes) + 1, bool)
+        lane[self._lanes.at(ends)] = True
+        rows = way[paths.way].any(axis=1) | lane[paths.lane].any(axis=1)
+        affected[paths.demand[rows]] = True
+        for number in np.unique(paths.demand[paths.fate == _NO_CARRIER]).tolist():
+            route = self._routes[number]
+            if route is not None and any(path.dead in ends for path in route.paths):
+                affected[number] = True
+        for end in ends:
+            if isinstance(end, NicRef):
+                affected[self._from_nic.get(end.nic, [])] = True
+        self._paths = paths.without(affected)
+        self._unrouted.update(np.flatnonzero(affected).tolist())
+
+    def _settle_all(self) -> None:
+        for name in self._network.nodes:
+            self.settle(name)
 
     def _flow(self) -> None:
         paths = self._paths
-        assert paths is not None
+        if paths is None:
+            paths = self._paths = path_table(self._network, {}, self._lanes, self._counters)
         lanes = self._lanes.lanes()
         loss = np.append(self._lanes.loss(), 0.0)
-        passes = np.cumprod(1.0 - loss[paths.lane], axis=1)
-        part = np.ones(paths.lane.shape)
-        part[:, 1:] = passes[:, :-1]
+        lossy = bool(loss.any())
+        passes = np.ones(paths.lane.shape, order="F")
+        part = np.ones(paths.lane.shape, order="F")
+        if lossy:
+            np.multiply.accumulate(1.0 - loss[paths.lane], axis=1, out=passes)
+            part[:, 1:] = passes[:, :-1]
         adapts = self._adapts[paths.demand]
         weight = self._weight[paths.demand] * paths.share
         offered = self._rate[paths.demand] * paths.share
@@ -262,52 +302,68 @@ class Traffic:
         offered = np.where(adapts & (paths.fate != _DELIVERED), 0.0, offered)
         flows = Flows(paths.lane, weight, offered, part, adapts)
         level, full = levels(lanes, flows)
-        first = np.where(adapts, level[:, -1], offered / weight)
-        before = np.concatenate([first[:, None], level[:, :-1]], axis=1)
-        real = paths.lane >= 0
-        scale = weight[:, None] * part
-        arrived = np.where(real, scale * before, 0.0)
-        served = np.where(real, scale * level, 0.0)
-        past = served * (1.0 - loss[paths.lane])
+        scale = part if lossy else (paths.lane >= 0).astype(np.float64, order="F")
+        if lossy:
+            scale = np.where(paths.lane >= 0, scale, 0.0)
+        scale *= weight[:, None]
+        served = scale * level
+        before = np.empty_like(level)
+        before[:, 0] = np.where(adapts, level[:, -1], offered / weight)
+        before[:, 1:] = level[:, :-1]
+        arrived = before
+        arrived *= scale
+        past = served * (1.0 - loss[paths.lane]) if lossy else served
         end = weight * passes[:, -1] * level[:, -1]
-        by_lane = summed(paths.lane[real], served[real], len(self._lanes))
+        by_lane = _summed(paths.lane, served, len(self._lanes))
         self._flowing = _Flowing(arrived, served, past, end, by_lane, np.isfinite(full))
         self._count(paths, self._flowing)
 
     def _count(self, paths: PathTable, flowing: _Flowing) -> None:
-        frame_bits = self._frame_bits[paths.demand]
+        """Octets and packets a second of everything that counts."""
+        count, frame_bits = len(self._lanes), self._frame_bits[paths.demand]
         sent, dropped, received = self._lanes.counters()
-        real = paths.lane >= 0
-        lane = paths.lane[real]
-        met = paths.way >= 0
-        way = paths.way[met]
-        counters = np.concatenate([sent[:, 1], dropped[:, 1], received[:, 1], paths.dead_counter])
-        way_rates = []
-        other_rates = []
-        for unit in (np.full(len(frame_bits), 8.0), frame_bits):
-            into = flowing.arrived / unit[:, None]
-            served = flowing.served / unit[:, None]
-            past = flowing.past / unit[:, None]
-            way_rates.append(summed(way, past[met], self._counters.way_count))
-            count = len(self._lanes)
-            of_lane = summed(lane, served[real], count)
-            missing = summed(lane, into[real], count) - of_lane
-            over = summed(lane, past[real], count)
-            dead = (flowing.end / unit)[paths.dead_row]
-            other_rates.append(
-                np.concatenate(
-                    [
-                        of_lane[sent[:, 0]],
-                        np.maximum(missing, 0.0)[dropped[:, 0]],
-                        over[received[:, 0]],
-                        dead,
-                    ]
-                )
+        ends_dead = np.flatnonzero(paths.dead >= 0)
+        counters = np.concatenate([sent[1], dropped[1], received[1], paths.dead[ends_dead]])
+        counter_count = self._counters.count
+        lossy = flowing.past is not flowing.served
+        rates = []
+        for unit in (np.full(len(frame_bits), 1 / 8), 1 / frame_bits):
+            served = flowing.served * unit[:, None]
+            past = flowing.past * unit[:, None] if lossy else served
+            of_lane = _summed(paths.lane, served, count)
+            over = _summed(paths.lane, past, count) if lossy else of_lane
+            missing = _summed(paths.lane, (flowing.arrived - flowing.served) * unit[:, None], count)
+            beside = np.concatenate(
+                [
+                    of_lane[sent[0]],
+                    np.maximum(missing, 0.0)[dropped[0]],
+                    over[received[0]],
+                    (flowing.end * unit)[ends_dead],
+                ]
             )
-        self._ways_in_use = self._ways_in_use or len(np.unique(way))
-        self._counters.set_rates(
-            (way_rates[0], way_rates[1]), counters, (other_rates[0], other_rates[1])
-        )
+            of_counter = _summed(paths.first, past, counter_count)
+            of_counter += summed(counters, beside, counter_count)
+            rates.append((_summed(paths.way, past, self._counters.way_count), of_counter))
+        self._counters.set_rates(rates[0], rates[1])
+        if not self._ways_in_use:
+            self._ways_in_use = self._counters.way_count
+
+
+def _summed(index: Ints, values: Floats, count: int) -> Floats:
+    """As :func:`summed`, of tables of which -1 is no index and has no value."""
+    return summed((index.T + 1).ravel(), values.T.ravel(), count + 1)[1:]
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Nothing of many routes is garbage, and looking for it takes as long as to make them."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _without_rate(demand: Demand) -> Demand:

@@ -7,19 +7,21 @@ Open vSwitch", 2015). SELECT groups divide the hash into slots; values whose slo
 buckets have one way.
 
 The first table is looked up for every packet, as it tells apart where packets come from; what
-follows is remembered for all entries of it that do the same.
+follows is remembered for all entries of it that do the same. Where a port changes, only those
+classes are forgotten whose ways depended on its state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from controller.emulator import headers as h
 from controller.emulator.flow_table import Entry, FlowTable
 from controller.emulator.groups import BucketState, GroupEntry
 from controller.emulator.pipeline import Forwarding, Walk
+from controller.emulator.ports import PortTable
 from controller.emulator.state import State
 from controller.openflow.model import (
     Action,
@@ -52,6 +54,10 @@ ADDRESSES_AND_PORTS = h.IP_PROTO.mask
 for _place in (h.NW_SRC, h.NW_DST, h.IPV6_SRC, h.IPV6_DST, h.TP_SRC, h.TP_DST):
     ADDRESSES_AND_PORTS |= _place.mask
 _EVERYTHING = -1
+_IN_PORT = h.IN_PORT.mask  # the lowest bits, so the port itself
+_PROTOCOL = h.IP_PROTO.mask
+_FRAGMENT = h.IP_FRAGMENT.mask
+_PORTS = h.TP_SRC.mask | h.TP_DST.mask
 _NO_PORTS: frozenset[int] = frozenset()
 _OTHER_PORTS = frozenset({Port.IN_PORT, Port.TABLE, Port.NORMAL, Port.FLOOD, Port.ALL})
 """Where a packet goes by these depends on where it came from."""
@@ -59,17 +65,22 @@ _OTHER_PORTS = frozenset({Port.IN_PORT, Port.TABLE, Port.NORMAL, Port.FLOOD, Por
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """A copy leaves by a port; ``flip`` are the bits of its headers that have changed."""
+    """A copy leaves by a port, some bits of its headers ``replaced``, and some then flipped."""
 
     port: int
     queue: int | None
+    replaced: int
     flip: int
+
+    def after(self, headers: int) -> int:
+        return headers & ~self.replaced ^ self.flip
 
 
 @dataclass(slots=True, eq=False)
 class Way:
-    """``slots``: the values that take it, modulo ``Ways.modulus``. ``visited``, ``matched`` (the
-    tables of those entries), ``misses`` and ``buckets`` are what counts the packets."""
+    """``slots``: the values that take it, modulo ``Ways.modulus``. ``visited`` (behind the first
+    entry), ``matched`` (the tables of the entries, with that of the first), ``misses`` and
+    ``buckets`` are what counts the packets. ``number`` is for who counts them."""
 
     slots: Slots
     exits: tuple[Exit, ...]
@@ -78,19 +89,22 @@ class Way:
     matched: tuple[FlowTable, ...]
     misses: tuple[FlowTable, ...]
     buckets: tuple[tuple[GroupEntry, tuple[BucketState, ...]], ...]
+    number: int = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ways:
     """Of one class. ``function`` is None where no hash counts. ``by_headers``: a group chooses by
     the headers themselves, so the class is this one packet's only. ``ports``: a packet that comes
-    by one of these is another class, as it does not go back there."""
+    by one of these is another class, as it does not go back there. ``needs``: the ports whose
+    state decides; None among them stands for all."""
 
     ways: tuple[Way, ...]
     modulus: int
     function: HashFunction | None
     by_headers: bool
     ports: frozenset[int]
+    needs: frozenset[int | None]
 
 
 def widened(slots: Slots, modulus: int, to: int) -> Slots:
@@ -103,93 +117,134 @@ def widened(slots: Slots, modulus: int, to: int) -> Slots:
 
 class _Examined:
     """The tables of a switch, noting which bits of the headers lookups after the first depend
-    on."""
+    on. The first finds the entry that it is told."""
 
     def __init__(self, tables: Sequence[FlowTable]) -> None:
         self._tables = tables
         self._table = tables[0]
-        self._first = True
+        self._number = 0
+        self._first: Entry | None = None
+        self._begins = True
+        self._known: dict[tuple[int, int], Entry | None] = {}
+        self.mask = 0
+
+    def another_class(self, first: Entry | None) -> None:
+        self._first = first
+        self._known.clear()
         self.mask = 0
 
     def begin(self) -> None:
-        self._first = True
+        self._begins = True
 
     def __len__(self) -> int:
         return len(self._tables)
 
     def __getitem__(self, number: int) -> _Examined:
         self._table = self._tables[number]
+        self._number = number
         return self
 
     def find(self, headers: int) -> Entry | None:
-        if self._first:
-            self._first = False
-            return self._table.find(headers)
+        if self._begins:
+            self._begins = False
+            return self._first
+        key = self._number, headers
+        if key in self._known:
+            return self._known[key]
         entry, examined = self._table.examine(headers)
+        self._known[key] = entry
         self.mask |= examined
         return entry
 
 
+class _Consulted:
+    """The ports of a switch, noting whose state was asked for; None stands for that of all."""
+
+    def __init__(self, ports: PortTable) -> None:
+        self._ports = ports
+        self.numbers: set[int | None] = set()
+
+    def is_live(self, number: int) -> bool:
+        self.numbers.add(number)
+        return self._ports.is_live(number)
+
+    def forwards(self, number: int) -> bool:
+        self.numbers.add(number)
+        return self._ports.forwards(number)
+
+    def flooded(self) -> list[int]:
+        self.numbers.add(None)
+        return self._ports.flooded()
+
+
 class WayCache:
-    """The classes seen so far of one switch, as long as its tables and ports stay as they are."""
+    """The classes seen so far of one switch, as long as its tables stay as they are."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._behind: dict[object, dict[int, dict[int, Ways]]] = {}
         self._behind_entry: dict[int, dict[int, dict[int, Ways]]] = {}
-        self._from_entry: dict[tuple[int, int], Ways] = {}
-        self._touched_by: dict[int, tuple[int, frozenset[int]]] = {}
-        self._by_bucket: dict[int, dict[int, Slots]] = {}
+        self._touched_by: dict[int, tuple[int, int, frozenset[int]]] = {}
+        self._by_bucket: dict[int, tuple[dict[int, Slots], frozenset[int | None]]] = {}
         self._examined = _Examined(state.tables)
+        self._consulted = _Consulted(state.ports)
+        self._groups = state.groups.asking(self._consulted.is_live)
         self._forwarding = Forwarding(
             cast("list[FlowTable]", self._examined),
-            state.groups,
-            state.ports,
+            self._groups,
+            self._consulted,
             state.forwarding.drop_fragments,
         )
 
-    def find(self, headers: int) -> Ways:
-        """``headers`` as they arrive, with the port they came by."""
-        if h.IP_FRAGMENT.get(headers):
-            # Lookups see other headers than these.
-            return self._explore(headers)[0]
-        entry = self._state.tables[0].find(headers)
+    def find(self, headers: int) -> tuple[Entry | None, Ways]:
+        """The entry of the first table that ``headers`` match as they arrive, with the port they
+        came by, and what comes behind it."""
+        entry = self._first(headers)
         classes = self._behind_entry.get(id(entry))
         if classes is None:
             program = None if entry is None else entry.instructions
             classes = self._behind.setdefault(program, {})
             self._behind_entry[id(entry)] = classes
-        found = self._known(classes, headers)
-        if found is None:
-            found, mask = self._explore(headers)
-            classes.setdefault(mask, {})[headers & mask] = found
-        if entry is None:
-            return found
-        key = id(entry), id(found)
-        whole = self._from_entry.get(key)
-        if whole is None:
-            ways = tuple(
-                replace(
-                    way,
-                    visited=(entry, *way.visited[1:]),
-                )
-                for way in found.ways
-            )
-            whole = self._from_entry[key] = replace(found, ways=ways)
-        return whole
-
-    def _known(self, classes: dict[int, dict[int, Ways]], headers: int) -> Ways | None:
         for mask, members in classes.items():
             known = members.get(headers & mask)
             if known is not None and (
-                mask & h.IN_PORT.mask == h.IN_PORT.mask or h.IN_PORT.get(headers) not in known.ports
+                mask & _IN_PORT == _IN_PORT or headers & _IN_PORT not in known.ports
             ):
-                return known
-        return None
+                return entry, known
+        found, mask = self._explore(headers, entry)
+        classes.setdefault(mask, {})[headers & mask] = found
+        return entry, found
 
-    def _explore(self, headers: int) -> tuple[Ways, int]:
-        self._examined.mask = 0
-        settable = 0
+    def _first(self, headers: int) -> Entry | None:
+        if headers & _FRAGMENT:
+            if self._forwarding.drop_fragments:
+                return None
+            headers &= ~_PORTS
+        return self._state.tables[0].find(headers)
+
+    def all(self) -> list[Ways]:
+        return [
+            found
+            for classes in self._behind.values()
+            for members in classes.values()
+            for found in members.values()
+        ]
+
+    def forget(self, ports: Set[int]) -> list[Ways]:
+        """The state of these ports has changed: what is forgotten therefore."""
+        gone: list[Ways] = []
+        for classes in self._behind.values():
+            for members in classes.values():
+                for key, found in list(members.items()):
+                    if None in found.needs or not ports.isdisjoint(found.needs):
+                        gone.append(members.pop(key))
+        self._by_bucket.clear()
+        return gone
+
+    def _explore(self, headers: int, first: Entry | None) -> tuple[Ways, int]:
+        self._examined.another_class(first)
+        self._consulted.numbers = set()
+        decides, settable = 0, 0
         ports: frozenset[int] = _NO_PORTS
         found: list[Way] = []
         function: HashFunction | None = None
@@ -205,15 +260,10 @@ class WayCache:
                     way.slots = widened(way.slots, modulus, walk.hash_slots)
                 modulus = walk.hash_slots
             slots = (1 << modulus) - 1
-            for entry in walk.visited:
-                bits, outputs = self._touches(entry, entry.instructions)
-                settable |= bits
-                ports |= outputs
+            touched = [self._touches(entry, entry.instructions) for entry in walk.visited]
             for group, chosen in walk.buckets:
                 for state in group.buckets if chosen is None else (chosen,):
-                    bits, outputs = self._touches(state, state.bucket.actions)
-                    settable |= bits
-                    ports |= outputs
+                    touched.append(self._touches(state, state.bucket.actions))
                 if group.type is not GroupType.SELECT or chosen is None:
                     continue
                 if group.slots is None:
@@ -223,27 +273,41 @@ class WayCache:
                     function = _function(group)
                 of_bucket = self._slots(group)[id(chosen)]
                 slots &= widened(of_bucket, len(group.slots), modulus)
+            for bits, any_bits, outputs in touched:
+                decides |= bits
+                settable |= any_bits
+                ports |= outputs
             left &= ~slots
             found.append(self._way(walk, headers, slots))
         if function is not None and function[0] == "symmetric" and settable & ADDRESSES_AND_PORTS:
             # It hashes headers as they are by then, the others as they arrived.
             by_headers = True
-        mask = _EVERYTHING if by_headers else _ALWAYS | self._examined.mask | settable
-        if h.IN_PORT.get(headers) in ports or ports & _OTHER_PORTS:
-            mask |= h.IN_PORT.mask
-        return Ways(tuple(found), modulus, function, by_headers, ports), mask
+        if by_headers:
+            mask = _EVERYTHING
+        else:
+            mask = _ALWAYS | self._examined.mask | decides
+            if not headers & _PROTOCOL:
+                # What is set of no protocol is not always sent.
+                mask |= settable
+        if headers & _IN_PORT in ports or ports & _OTHER_PORTS:
+            mask |= _IN_PORT
+        needs = frozenset(self._consulted.numbers)
+        return Ways(tuple(found), modulus, function, by_headers, ports, needs), mask
 
     def _way(self, walk: Walk, headers: int, slots: Slots) -> Way:
         tables = self._state.tables
+        exits = []
+        for sent in walk.sent:
+            replaced = sent.replaced if headers & _PROTOCOL else 0
+            flip = (sent.headers ^ headers & ~replaced) & ~h.PIPELINE
+            exits.append(Exit(sent.port, sent.queue, replaced & ~h.PIPELINE, flip))
+        visited = tuple(walk.visited)
         return Way(
             slots,
-            tuple(
-                Exit(sent.port, sent.queue, (sent.headers ^ headers) & ~h.PIPELINE)
-                for sent in walk.sent
-            ),
+            tuple(exits),
             len(walk.punted),
-            tuple(walk.visited),
-            tuple(tables[entry.table] for entry in walk.visited),
+            visited[1:],
+            tuple(tables[entry.table] for entry in visited),
             tuple(tables[number] for number in walk.misses),
             tuple(
                 (group, tuple(group.buckets) if chosen is None else (chosen,))
@@ -255,29 +319,42 @@ class WayCache:
         """Which values of the hash lead to each bucket, by the bucket's identity."""
         known = self._by_bucket.get(group.id)
         if known is None:
-            known = self._by_bucket[group.id] = {}
-            assert group.slots is not None
-            groups = self._state.groups
-            live = [groups.is_live(group, state) for state in group.buckets]
-            for value, position in enumerate(group.slots):
-                if live[position]:
-                    state: BucketState | None = group.buckets[position]
-                else:
-                    state = groups.by_slot(group, value)
-                if state is not None:
-                    known[id(state)] = known.get(id(state), 0) | 1 << value
-        return known
+            consulted, self._consulted.numbers = self._consulted.numbers, set()
+            known = self._by_bucket[group.id] = (
+                self._divide(group),
+                frozenset(self._consulted.numbers),
+            )
+            self._consulted.numbers = consulted
+        self._consulted.numbers |= known[1]
+        return known[0]
 
-    def _touches(self, owner: object, doing: Iterable[Any]) -> tuple[int, frozenset[int]]:
-        """The bits that instructions or actions may set, and the ports that they send to."""
+    def _divide(self, group: GroupEntry) -> dict[int, Slots]:
+        assert group.slots is not None
+        live = [self._groups.is_live(group, state) for state in group.buckets]
+        found: dict[int, Slots] = {}
+        for value, position in enumerate(group.slots):
+            if live[position]:
+                state: BucketState | None = group.buckets[position]
+            else:
+                state = self._groups.by_slot(group, value)
+            if state is not None:
+                found[id(state)] = found.get(id(state), 0) | 1 << value
+        return found
+
+    def _touches(self, owner: object, doing: Iterable[Any]) -> tuple[int, int, frozenset[int]]:
+        """Of instructions or actions: the bits by which they may change others, the bits that they
+        may change at all, and the ports that they send to."""
         known = self._touched_by.get(id(owner))
         if known is None:
-            bits, ports = 0, _NO_PORTS
+            decides, own, ports = 0, 0, _NO_PORTS
             for action in _flat(doing):
-                bits |= _settable(action)
-                if isinstance(action, Output):
+                if isinstance(action, SetField):
+                    own |= _own_bits(action)
+                elif isinstance(action, Output):
                     ports |= {action.port}
-            known = self._touched_by[id(owner)] = bits, ports
+                else:
+                    decides |= _changed_by(action)
+            known = self._touched_by[id(owner)] = decides, own | decides, ports
         return known
 
 
@@ -297,11 +374,13 @@ def _flat(doing: Iterable[Any]) -> Iterable[Action]:
             yield each
 
 
-def _settable(action: Action) -> int:
-    """The bits that an action may set, or set others by."""
-    if isinstance(action, SetField):
-        place = h.PLACES[action.field]
-        return (place.ones if action.mask is None else action.mask) << place.shift
+def _own_bits(action: SetField) -> int:
+    place = h.PLACES[action.field]
+    return (place.ones if action.mask is None else action.mask) << place.shift
+
+
+def _changed_by(action: Action) -> int:
+    """The bits that an action changes, and those that it does so by."""
     if isinstance(action, CopyField):
         source = h.PLACES[action.source].part(action.source_offset, action.bits)
         return source.mask | h.PLACES[action.target].part(action.target_offset, action.bits).mask

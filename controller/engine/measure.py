@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ from controller.telemetry.link_state import Bools, Floats, LinkState
 from controller.telemetry.traffic import measured_rates, smooth
 
 Names = npt.NDArray[np.int64]
+
+_ingress_group = lru_cache(maxsize=1 << 16)(ingress_group)
+"""The same groups are counted again every second."""
 
 
 class Measurements:
@@ -123,16 +127,25 @@ class Measurements:
         members = {egress.id: egress.members for egress in plan.egresses}
         found: dict[tuple[DemandKey, int], float] = {}
         for switch, rates in self._buckets.items():
+            keys: dict[int, DemandKey | None] = {}
             for (group_id, tree), bytes_per_s in rates.average(window_s).items():
-                group = ingress_group(group_id)
-                if group is None or group.egress not in members:
-                    continue
-                name = self._class_name.get(group.class_index)
-                if name is None:
-                    continue
-                at = (DemandKey(switch, members[group.egress], name), tree)
-                found[at] = found.get(at, 0.0) + 8 * bytes_per_s
+                if group_id not in keys:
+                    keys[group_id] = self._demand(switch, group_id, members)
+                key = keys[group_id]
+                if key is not None:
+                    at = key, tree
+                    found[at] = found.get(at, 0.0) + 8 * bytes_per_s
         return found
+
+    def _demand(
+        self, switch: str, group_id: int, members: Mapping[int, AttachmentSet]
+    ) -> DemandKey | None:
+        """Whose traffic an ingress group spreads."""
+        group = _ingress_group(group_id)
+        name = None if group is None else self._class_name.get(group.class_index)
+        if group is None or name is None or group.egress not in members:
+            return None
+        return DemandKey(switch, members[group.egress], name)
 
     def _dropped_pps(self) -> Floats:
         """Of ports and of the queues behind them; a switch counts a loss in one of the two."""
@@ -154,7 +167,7 @@ def _tree_rows(event: CountersRead, installed: SwitchTables) -> tuple[Names, Nam
         event.bucket_bytes.tolist(),
         strict=True,
     ):
-        said = ingress_group(group_id)
+        said = _ingress_group(group_id)
         group = installed.groups.get(group_id)
         if said is None or said.kind is IngressKind.FAILOVER or group is None:
             continue

@@ -11,23 +11,18 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-import heald
-from controller.fabric.model import Fabric, PortRef
-from controller.lab.emulated import EmulatedLab
+from controller.fabric.model import Fabric
 from controller.lab.errors import LabError
-from controller.lab.handle import Lab
-from controller.lab.session import LabController
-from controller.lab.traffic import PathWatch, UdpFlow
+from controller.lab.session import Lab, LabController
 from heald.v1 import fabric_pb2, intents_pb2
 
 Progress = Callable[[str], None]
-
-OPEN_VSWITCH, EMULATED = "openvswitch", "emulated"
 
 FLOW_BPS = 10e6
 SOURCE_PORTS = 256
@@ -35,39 +30,35 @@ SOURCE_PORTS = 256
 PAYLOAD_BYTES = 1400
 RINGS = (("h1", "h3", "h5", "h7"), ("h8", "h6", "h4", "h2"))
 """Each host sends to the next of its ring, the last to the first."""
-MEASURE_S = 6.0
+PAIRS = tuple((ring[i], ring[(i + 1) % len(ring)]) for ring in RINGS for i in range(len(ring)))
+OFFERED_BPS = FLOW_BPS * len(PAIRS)
 SETTLE_S = 60.0
-STEADY_S = 4.0
 STEADY_CHANGE = 0.05
 KNOWN_SHARE = 0.1
-PROBE_PPS = 1000.0
-AFTER_CUT_PACKETS = 3000
 
 
 @dataclass(frozen=True, slots=True)
 class LinkLoad:
-    """One direction of a link. ``measured_bps`` is None where no traffic ran."""
+    """One direction of a link."""
 
     link: str
     sender: str
     capacity_bps: float
     predicted_bps: float
-    measured_bps: float | None
+    measured_bps: float
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The traffic under one strategy. Utilisations are of the worst link; what was not measured
-    is None."""
+    """The traffic under one strategy. Utilisations are of the worst link."""
 
     strategy: str
     solver: str
     mlu_predicted: float
     bound: float
-    mlu_measured: float | None
+    mlu_measured: float
     links: tuple[LinkLoad, ...]
     plan: fabric_pb2.Plan
-    offered_bps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +75,18 @@ class Failover:
 
 
 @dataclass(frozen=True, slots=True)
+class Reroute:
+    """What of all traffic arrived while a link was cut: as soon as the switches knew of it."""
+
+    link: str
+    offered_bps: float
+    delivered_bps: float
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """``mode`` says what the switches were; ``failover`` is None where no packets could be sent."""
+    """``mode`` says what the switches were. A cut link is a `Failover` where there are packets, to
+    which that takes time, and a `Reroute` where traffic is a fluid."""
 
     mode: str
     fabric: Fabric
@@ -93,116 +94,66 @@ class Report:
     intents: tuple[intents_pb2.Intent, ...]
     ecmp: Trial
     planned: Trial
-    failover: Failover | None
+    cut: Failover | Reroute
     seconds: float
 
 
-def run(topology: Path, intents: Path, progress: Progress) -> Report:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Bytes that a port has sent, and when."""
+
+    time_s: float
+    tx_bytes: int
+
+
+class Bed(AbstractContextManager["Bed"], Protocol):
+    """Switches and hosts of the demo. ``measure_s`` is for how long counters are watched, and
+    ``steady_s`` for how long before that nothing may have changed."""
+
+    mode: str
+    measure_s: float
+    steady_s: float
+
+    @property
+    def lab(self) -> Lab: ...
+
+    @property
+    def controller_options(self) -> Sequence[str]: ...
+
+    def start_traffic(self) -> None:
+        """`FLOW_BPS` from each host to the next of its ring, until the bed ends or cuts."""
+
+    def readings(self) -> Mapping[str, Reading]:
+        """Of each port of a link, as ``switch:port``."""
+        ...
+
+    def cut(self, progress: Progress) -> Failover | Reroute:
+        """Cut a link under traffic, and mend it."""
+        ...
+
+
+def run(start: Callable[[], Bed], intents: Path, progress: Progress) -> Report:
     """Raises LabError when this machine cannot do it or something does not come up."""
     began = time.monotonic()
-    with ExitStack() as stack:
-        lab = stack.enter_context(Lab.start(topology, progress=lambda t: progress(f"lab: {t}")))
-        with LabController.start(lab, options=["--fabric-strategy=ecmp"]) as controller:
+    with start() as bed:
+        lab, options = bed.lab, bed.controller_options
+        with LabController.start(lab, options=[*options, "--fabric-strategy=ecmp"]) as controller:
             controller.wait_ready(progress=lambda text: progress(f"controller (ECMP): {text}"))
             _apply(controller, intents)
-            flows = stack.enter_context(_Traffic(lab))
-            ecmp = _trial(lab, controller, "ECMP", flows.offered_bps, progress)
+            bed.start_traffic()
+            ecmp = _trial(bed, controller, "ECMP", progress)
         progress("controller stopped; the switches keep forwarding")
-        with LabController.start(lab) as controller:
+        with LabController.start(lab, options=options) as controller:
             controller.wait_ready(progress=lambda text: progress(f"controller (plan): {text}"))
-            planned = _trial(lab, controller, "the plan", flows.offered_bps, progress)
-            flows.stop()
-            failover = _cut(lab, progress)
+            planned = _trial(bed, controller, "the plan", progress)
+            cut = bed.cut(progress)
             with controller.client() as client:
                 found = tuple(client.list())
                 status = client.status()
         connected = sum(switch.connected for switch in status.switches)
         progress("stopping")
-    return Report(
-        OPEN_VSWITCH,
-        lab.fabric,
-        connected,
-        found,
-        ecmp,
-        planned,
-        failover,
-        time.monotonic() - began,
-    )
-
-
-def run_emulated(topology: Path, intents: Path, progress: Progress) -> Report:
-    """The same on emulated switches, between which no traffic runs: the plans are for the demands
-    that the controller assumes before it has measured any. Raises LabError."""
-    began = time.monotonic()
-    with ExitStack() as stack:
-        lab = stack.enter_context(EmulatedLab(topology))
-        trials = []
-        for name, options in (("ECMP", ["--fabric-strategy=ecmp"]), ("the plan", [])):
-            options = [*lab.controller_options, "--fabric-nometrics", *options]
-            with LabController.start(lab, options=options) as controller:
-                controller.wait_ready(progress=lambda text: progress(f"controller: {text}"))
-                _apply(controller, intents)
-                progress(f"installed under {name}")
-                with controller.client() as client:
-                    trials.append(_predicted(client))
-                    found = tuple(client.list())
-                    status = client.status()
-            progress("controller stopped; the switches keep forwarding")
-        connected = sum(switch.connected for switch in status.switches)
-    ecmp, planned = trials
     seconds = time.monotonic() - began
-    return Report(EMULATED, lab.fabric, connected, found, ecmp, planned, None, seconds)
-
-
-def _predicted(client: heald.Client) -> Trial:
-    plan = client.plan()
-    report = next(iter(client.watch_links()))
-    links = tuple(
-        LinkLoad(load.link, load.from_port, load.capacity_bps, load.planned_bps, None)
-        for load in report.links
-    )
-    certificate = plan.certificate
-    return Trial(
-        certificate.strategy,
-        certificate.solver,
-        certificate.mlu,
-        certificate.bound,
-        None,
-        links,
-        plan,
-        0.0,
-    )
-
-
-class _Traffic:
-    """The rings' flows, from `__enter__` to `stop`."""
-
-    def __init__(self, lab: Lab) -> None:
-        pairs = [(ring[i], ring[(i + 1) % len(ring)]) for ring in RINGS for i in range(len(ring))]
-        self.offered_bps = FLOW_BPS * len(pairs)
-        self._flows = [
-            UdpFlow(
-                lab,
-                source,
-                destination,
-                rate_bps=FLOW_BPS,
-                size=PAYLOAD_BYTES,
-                source_ports=SOURCE_PORTS,
-            )
-            for source, destination in pairs
-        ]
-        self._stack = ExitStack()
-
-    def __enter__(self) -> _Traffic:
-        for flow in self._flows:
-            self._stack.enter_context(flow)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        self._stack.close()
+    return Report(bed.mode, lab.fabric, connected, found, ecmp, planned, cut, seconds)
 
 
 def _apply(controller: LabController, intents: Path) -> None:
@@ -217,13 +168,11 @@ def _apply(controller: LabController, intents: Path) -> None:
         )
 
 
-def _trial(
-    lab: Lab, controller: LabController, name: str, offered_bps: float, progress: Progress
-) -> Trial:
+def _trial(bed: Bed, controller: LabController, name: str, progress: Progress) -> Trial:
     progress(f"traffic under {name}: waiting until the controller has measured it")
-    _settle(controller, offered_bps)
-    progress(f"traffic under {name}: measuring for {MEASURE_S:.0f} s")
-    measured = _measure(lab)
+    _settle(controller, bed.steady_s)
+    progress(f"traffic under {name}: measuring for {bed.measure_s:.0f} s")
+    measured = _measure(bed)
     with controller.client() as client:
         plan = client.plan()
         report = next(iter(client.watch_links()))
@@ -242,14 +191,13 @@ def _trial(
         plan.certificate.solver,
         plan.certificate.mlu,
         plan.certificate.bound,
-        max(measured[load.sender] / load.capacity_bps for load in links),
+        max(load.measured_bps / load.capacity_bps for load in links),
         links,
         plan,
-        offered_bps,
     )
 
 
-def _settle(controller: LabController, offered_bps: float) -> None:
+def _settle(controller: LabController, steady_s: float) -> None:
     """Wait until the running plan explains what links carry, and neither changes any more.
 
     At least half of what is offered must arrive: a busy machine sends less than it should.
@@ -263,74 +211,34 @@ def _settle(controller: LabController, offered_bps: float) -> None:
             total = sum(load.planned_bps for load in report.links)
             carried = sum(load.carried_bps for load in report.links)
             # Every flow crosses two links.
-            known = abs(total - carried) < KNOWN_SHARE * carried and carried > offered_bps
+            known = abs(total - carried) < KNOWN_SHARE * carried and carried > OFFERED_BPS
             if (
                 anchor is None
                 or not known
                 or report.plan != anchor[0]
-                or abs(total - anchor[1]) > STEADY_CHANGE * offered_bps
+                or abs(total - anchor[1]) > STEADY_CHANGE * OFFERED_BPS
             ):
                 anchor, steady_since = (report.plan, total), now
-            if now - steady_since >= STEADY_S:
+            if now - steady_since >= steady_s:
                 return
             if now > deadline:
                 break
     raise LabError(
-        f"The controller does not see the traffic of {offered_bps / 1e6:.0f} Mbit/s within "
+        f"The controller does not see the traffic of {OFFERED_BPS / 1e6:.0f} Mbit/s within "
         f"{SETTLE_S:.0f} s; the end of its log:\n{controller.log_tail()}"
     )
 
 
-def _measure(lab: Lab) -> Mapping[str, float]:
-    """Bits per second that each link port has sent over `MEASURE_S`, by ``switch:port``."""
-    switches = sorted({arc.tail.switch for arc in lab.fabric.arcs})
-    before = {name: (time.monotonic(), lab.port_counters(name)) for name in switches}
-    time.sleep(MEASURE_S)
-    found = {}
-    for name in switches:
-        counters, now = lab.port_counters(name), time.monotonic()
-        then, earlier = before[name]
-        for port, counter in counters.items():
-            sent = counter.tx_bytes - earlier[port].tx_bytes
-            found[f"{name}:{port}"] = 8 * sent / (now - then)
-    return found
-
-
-def _cut(lab: Lab, progress: Progress) -> Failover:
-    """Cut the first link that the probe's flow crosses, and see what the flow loses."""
-    source, destination = RINGS[0][0], RINGS[0][1]
-    leaf = lab.nic(source).port.switch
-    uplinks = [(leaf, arc.tail.port) for arc in lab.fabric.arcs_from[leaf]]
-    with UdpFlow(lab, source, destination, rate_pps=PROBE_PPS) as probe:
-        with PathWatch(lab, uplinks) as watch:
-            _until_received(lab, destination, 500)
-        (hop,) = {hop for hops in watch.packets.values() for hop in hops}
-        arc = lab.fabric.arc_by_tail[PortRef(*hop)]
-        progress(f"cutting {arc.link} under a probe of 1 kHz")
-        lab.link_down(arc.tail.switch, arc.head.switch)
-        _until_received(lab, destination, AFTER_CUT_PACKETS)
-        lab.link_up(arc.tail.switch, arc.head.switch)
-        progress(f"{arc.link} is back")
-        _until_received(lab, destination, AFTER_CUT_PACKETS)
-    return Failover(arc.link, probe.received.max_gap_ms, probe.sent.sent, probe.lost)
-
-
-def _until_received(lab: Lab, host: str, packets: int) -> None:
-    """Until so many more have left for the host."""
-    port = lab.nic(host).port
-    before = lab.port_counters(port.switch)[port.port].tx_packets
-    deadline = time.monotonic() + 15.0
-    while lab.port_counters(port.switch)[port.port].tx_packets < before + packets:
-        if time.monotonic() > deadline:
-            raise LabError(f"No packets of the probe reach {host}")
-        time.sleep(0.05)
+def _measure(bed: Bed) -> Mapping[str, float]:
+    """Bits per second that each port of a link has sent meanwhile."""
+    before = bed.readings()
+    time.sleep(bed.measure_s)
+    return {
+        port: 8 * (now.tx_bytes - before[port].tx_bytes) / (now.time_s - before[port].time_s)
+        for port, now in bed.readings().items()
+    }
 
 
 def worst(links: Iterable[LinkLoad]) -> LinkLoad:
-    """The direction of a link with the highest measured utilisation, or else predicted one."""
-
-    def utilisation(load: LinkLoad) -> float:
-        bps = load.predicted_bps if load.measured_bps is None else load.measured_bps
-        return bps / load.capacity_bps
-
-    return max(links, key=utilisation)
+    """The direction of a link with the highest measured utilisation."""
+    return max(links, key=lambda load: load.measured_bps / load.capacity_bps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from controller.emulator.shell.answer import Answer
 from controller.fabric.load import load
 from controller.fabric.model import Fabric
 from controller.lab import rundir
@@ -52,9 +54,10 @@ class EmulatedLab:
                 *(sys.executable, "-m", "heald", "emulate", str(self.topology_file)),
                 f"--controller=tcp:127.0.0.1:{self.port}",
                 f"--persona={self._persona}",
-                "--json",
+                "--commands",
             ],
-            stdout=(self.run_dir / "emulator.json").open("wb"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=(self.run_dir / "emulator.log").open("wb"),
         )
 
@@ -88,6 +91,25 @@ class EmulatedLab:
         """Those that play the switches, by what they are."""
         return {"emulator": self.emulator.pid}
 
+    def command(self, line: str) -> Answer:
+        """Have the switches, cables or hosts do something: what ``heald emulate --commands`` takes.
+        Raises LabError with what is wrong with it, or when the switches have ended."""
+        stdin, stdout = self.emulator.stdin, self.emulator.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            stdin.write(line.replace("\n", " ").encode() + b"\n")
+            stdin.flush()
+            said = stdout.readline()
+        except BrokenPipeError:
+            said = b""
+        if not said:
+            log = (self.run_dir / "emulator.log").read_text(errors="replace").strip()
+            raise LabError(f"The process that plays the switches has ended: {log[-1000:]}")
+        answer = json.loads(said)
+        if "error" in answer:
+            raise LabError(answer["error"])
+        return Answer(**answer)
+
     def popen_in_namespace(
         self, argv: Sequence[str], *, stdout: IO[bytes], stderr: IO[bytes]
     ) -> subprocess.Popen[bytes]:
@@ -104,11 +126,16 @@ class EmulatedLab:
         os.close(self._lock)
 
     def _popen(
-        self, argv: Sequence[str], *, stdout: IO[bytes], stderr: IO[bytes]
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int = subprocess.DEVNULL,
+        stdout: IO[bytes] | int,
+        stderr: IO[bytes],
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             argv,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             env={**os.environ, rundir.MARKER: str(self.run_dir)},

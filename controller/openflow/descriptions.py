@@ -47,6 +47,10 @@ from controller.openflow.wire import (
     expect_multipart,
 )
 
+# All switches share a few thousand buckets, and tell of them again and again.
+_seen: dict[tuple[bytes, GroupType], Bucket] = {}
+_MOST_SEEN = 1 << 14
+
 _LENGTH = Struct("!H")
 _FLOW = Struct("!H2xBxHHHHHQ")
 _STATS = Struct("!2xH")
@@ -139,8 +143,16 @@ def _own_group(
     buckets = []
     at = buckets_at
     while at < properties_at:
-        bucket, at = _bucket(message, at, properties_at, group_type)
-        buckets.append(bucket)
+        after = at + int.from_bytes(message[at : at + 2], "big")
+        key = message[at:after], group_type
+        known = _seen.get(key) if after <= properties_at else None
+        if known is None:
+            known, after = _bucket(message, at, properties_at, group_type)
+            if len(_seen) >= _MOST_SEEN:
+                _seen.clear()
+            _seen[key] = known
+        at = after
+        buckets.append(known)
     for _ in _properties(message, properties_at, end):
         pass
     if message[properties_at:end] != (DP_HASH if group_type is GroupType.SELECT else b""):

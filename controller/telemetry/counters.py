@@ -97,12 +97,19 @@ class Rates:
         """
         if len(self._readings) < 2 + skip:
             return {}
-        end_s, end = self._readings[-1 - skip]
+        readings = list(self._readings)[: len(self._readings) - skip]
+        end_s, end = readings.pop()
+        # The latest that fills the window; what began later is counted from where it began.
+        first = max(
+            (i for i, (start_s, _) in enumerate(readings) if end_s - start_s >= window_s * 0.95),
+            default=0,
+        )
         rates: dict[Name, float] = {}
-        for start_s, start in list(self._readings)[: len(self._readings) - 1 - skip]:
-            # From the oldest on, later ones overwrite while they still fill the window.
-            enough = end_s - start_s >= window_s * 0.95
+        for start_s, start in readings[first:]:
+            elapsed_s = end_s - start_s
             for name, value in start.items():
-                if name in end and (enough or name not in rates):
-                    rates[name] = (end[name] - value) / (end_s - start_s)
+                if name not in rates and name in end:
+                    rates[name] = (end[name] - value) / elapsed_s
+            if len(rates) == len(end):
+                break
         return rates

@@ -76,6 +76,8 @@ def own_load(
     ports = {(a.tail.switch, a.tail.port): a for a in fabric.arcs}
     total = np.zeros(len(fabric.arcs))
     for (key, tree), bps in bucket_bps.items():
+        if not bps:
+            continue
         way = next_ports.get((key.egress, tree), {})
         at = key.ingress
         for _ in range(len(way)):

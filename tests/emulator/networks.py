@@ -62,11 +62,16 @@ def install(switch: Switch, tables: SwitchTables, now: float = 0.0) -> None:
     switch.event(Disconnected("installer"), now)
 
 
+def tables_of(fabric: Fabric, trees: int = 2) -> Tables:
+    """What the compiler makes of a plan for traffic between all hosts."""
+    asked = fabrics.demands(fabric)
+    return compile(fabric, fabrics.plan(fabric, asked, trees=trees), asked)
+
+
 def installed(fabric: Fabric, trees: int = 2, **options: Any) -> tuple[Network, Tables]:
     """A network whose switches hold what the compiler makes of a plan."""
     net = network(fabric, **options)
-    asked = fabrics.demands(fabric)
-    tables = compile(fabric, fabrics.plan(fabric, asked, trees=trees), asked)
+    tables = tables_of(fabric, trees)
     for name, of_switch in tables.items():
         switch = net.nodes[name].switch
         assert switch is not None

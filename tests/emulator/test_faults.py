@@ -337,8 +337,8 @@ def test_places_that_are_not_there_are_named() -> None:
     with pytest.raises(FaultError) as error:
         injection.install(net, script)
     assert str(error.value).splitlines() == [
-        "link-down: there is no wire 'l0-s9'",
-        "power-loss: there is no switch 's9'",
+        "link-down: there is no wire 'l0-s9'; did you mean 'l0-s1#1'?",
+        "power-loss: there is no switch 's9'; there are l0, l1, s0, s1",
         f"silent-loss: wire '{LINK.name}' leads to s0 and l0, not 'l1'",
         "silent-loss: a rate of 2.0 is not from 0 to 1",
     ]

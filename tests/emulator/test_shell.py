@@ -5,66 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from controller.emulator import personas
 from controller.emulator.shell import address
 from controller.emulator.shell.address import ControllerAddress
 from controller.emulator.shell.fleet import Fleet
 from controller.fabric.load import load
 from controller.openflow import encode
-from controller.openflow.wire import HEADER_BYTES, MessageType, header
+from controller.openflow.wire import MessageType, header
+from tests.emulator import tcp
+from tests.emulator.tcp import DEADLINE_S, Controller, message
 
 TOPOLOGY = Path(__file__).parents[2] / "topologies" / "leaf-spine.yaml"
-PERSONA = personas.load("openvswitch-3.1")
-DEADLINE_S = 10.0
-
-
-class Controller:
-    """Listens, says hello, and answers nothing."""
-
-    def __init__(self) -> None:
-        self.accepted: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = (
-            asyncio.Queue()
-        )
-        # Since Python 3.13 a stream that nobody holds any more is closed.
-        self._held: list[asyncio.StreamWriter] = []
-
-    async def __aenter__(self) -> Controller:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.address = ControllerAddress("127.0.0.1", self._server.sockets[0].getsockname()[1])
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._held.append(writer)
-        await self.accepted.put((reader, writer))
-
-    async def next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.wait_for(self.accepted.get(), DEADLINE_S)
-
-
-async def message(reader: asyncio.StreamReader) -> bytes:
-    head = await asyncio.wait_for(reader.readexactly(HEADER_BYTES), DEADLINE_S)
-    return head + await reader.readexactly(header(head).length - HEADER_BYTES)
 
 
 @contextlib.asynccontextmanager
 async def playing(where: ControllerAddress) -> AsyncIterator[Fleet]:
-    fabric = load(TOPOLOGY.read_bytes(), TOPOLOGY.name)
-    fleet = Fleet(fabric, replace(PERSONA, versions=(6,)), where)
-    task = asyncio.get_running_loop().create_task(fleet.run())
-    try:
+    async with tcp.playing(load(TOPOLOGY.read_bytes(), TOPOLOGY.name), where) as fleet:
         yield fleet
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
 async def test_every_switch_connects_and_tells_its_datapath_id() -> None:

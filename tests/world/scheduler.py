@@ -17,9 +17,22 @@ class Queue:
     """``deliver`` hands on what is at its front; only called while it is not empty."""
 
     index = -1
+    held = False
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+
+    def hold(self, seconds: float) -> None:
+        """Whatever is in it waits that long."""
+        if not self.held:
+            self.held = True
+            self._scheduler.empty(self)
+            self._scheduler.at(self._scheduler.now + seconds, self._release)
+
+    def _release(self) -> None:
+        self.held = False
+        if len(self):
+            self._scheduler.ready(self)
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -89,7 +102,7 @@ class Scheduler:
         self._numbers = count()
 
     def ready(self, queue: Queue) -> None:
-        if queue.index < 0:
+        if queue.index < 0 and not queue.held:
             queue.index = len(self._ready)
             self._ready.append(queue)
 
@@ -110,7 +123,7 @@ class Scheduler:
         heapq.heappush(self._timers, (time, next(self._numbers), act))
 
     def step(self) -> None:
-        """Deliver something, or let time pass where nothing is under way, and now and then
+        """One event: deliver something, or let time pass where nothing is under way, and now and then
         although something is."""
         if self._ready and self.random.random() > 0.002:
             # random() is several times as fast as choice().

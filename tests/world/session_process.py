@@ -39,6 +39,9 @@ class Connection:
         self.session = Session(self, uplink, dpid, number, neighbours, clock)
         self.session.begin()
 
+    def ask_whether_there(self) -> None:
+        self.send(encode.with_xid(encode.echo_request(), self.take_xids(1)))
+
     def received(self, data: bytes) -> None:
         messages, self._rest = split(self._rest + data)
         for message in messages:

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import permutations
 
-from controller.dataplane.walk import Fate, Outcome
+from controller.dataplane.walk import Fate, Outcome, Walker
 from controller.fabric.model import Fabric, Nic
 from controller.openflow.model import Field
 from tests.dataplane.fabrics import packet
-from tests.world.world import World
+from tests.world.probes import Probe
+from tests.world.tables import told
+from tests.world.world import CONVERGE_S, SETTLED_S, World
 
-CHAPTERS = 4
+CHAPTERS = 6
 """Times that the world comes to rest."""
-FAULTS = 4
-PROBE_SHARE = 0.03
+FAULTS = 16
+PROBES = 24
+COMPARED_SHARE = 0.0003
+"""How often what the probes say is compared with walks from scratch, besides whenever at rest."""
+STEPS, SECONDS = 300, 40.0
+"""At most so much passes between two things that happen."""
+STALLED_S = 25.0
 
 Pair = tuple[Nic, Nic]
 
@@ -24,12 +31,17 @@ class Story:
     joined ever since. They keep it through every update, and through any one failure."""
 
     def __init__(self, network: Fabric, seed: int) -> None:
-        self.world = World(network, seed)
+        self.world = World(network, seed, metrics=seed % 3 == 0)
+        self.hardware = self.world.hardware
         self.network = network
         self.random = self.world.random
+        self.pairs: list[Pair] = list(permutations(network.nics, 2))
         self.promised: set[Pair] = set()
-        self.failures = 0
+        self.failed: set[str] = set()
+        self.meddled: dict[str, float] = {}
+        self.dangling = False
         self.history: list[str] = []
+        self._follow()
 
     def tell(self) -> None:
         """AssertionError, with what happened, when something was not true."""
@@ -42,47 +54,92 @@ class Story:
     def _chapter(self) -> None:
         self._want(self._random_intents())
         for _ in range(self.random.randrange(FAULTS)):
-            self._run(self.random.randrange(300))
+            self._let_pass()
             self._something_happens()
-        self._run(self.random.randrange(300))
-        for switch in sorted(self.world.off):
+        self._let_pass()
+        for switch in sorted(self.hardware.off):
             if self.random.random() < 0.7:
                 self._note(f"{switch} is on again")
-                self.world.power_on(switch)
+                self.hardware.power_on(switch)
+        for switch in self.hardware.switches:
+            self.hardware.fill(switch, False)
         self._rest()
         self._cosmetic_change()
 
     # ---- what happens ----
 
     def _something_happens(self) -> None:
-        world, random = self.world, self.random
-        switch = random.choice(sorted(self.network.switch_by_name))
-        what = random.randrange(7)
-        if what == 0:
-            link = random.choice(self.network.links).name
-            up = link in world.cut
-            self._note(f"{link} {'up' if up else 'down'}")
-            self.failures += not up
-            world.set_link(link, up)
-        elif what == 1 and switch not in world.off:
-            self._note(f"{switch} off")
-            # With its tables gone, it drops what comes to it once its links are up again.
-            self.failures += 2
-            world.power_off(switch)
-        elif what == 2 and switch in world.off:
+        switch = self.random.choice(sorted(self.network.switch_by_name))
+        # What asks for new plans is rarer: those take as long as thousands of events.
+        planned = (self._link, self._flapping, self._power, self._other_intents)
+        lost = (self._disconnect, self._lost_answer, self._stall, self._full)
+        other = (self._meddling, self._crash)
+        happen = self.random.choice((*planned, *lost, *lost, *other, *other))
+        happen(switch)
+
+    def _link(self, _: str) -> None:
+        link = self.random.choice(self.network.links).name
+        up = link in self.hardware.cut
+        self._note(f"{link} {'up' if up else 'down'}")
+        self.failed.add(link)
+        self.hardware.set_link(link, up)
+
+    def _flapping(self, _: str) -> None:
+        link = self.random.choice(self.network.links).name
+        self._note(f"{link} flaps")
+        self.failed.add(link)
+        for _ in range(2 * self.random.randint(1, 4)):
+            self.hardware.set_link(link, link in self.hardware.cut)
+            self._run(self.random.randrange(40))
+
+    def _power(self, switch: str) -> None:
+        if switch in self.hardware.off:
             self._note(f"{switch} on")
-            world.power_on(switch)
-        elif what == 3:
-            self._note(f"{switch} disconnected")
-            world.disconnect(switch)
-        elif what == 4:
-            self._note(f"{switch} loses an answer")
-            world.lose_reply(switch)
-        elif what == 5:
-            self._note("brain crashes")
-            world.crash_brain()
+            self.hardware.power_on(switch)
+            return
+        self._note(f"{switch} off")
+        # With its tables gone, it drops what comes to it once its links are up again.
+        self.failed |= {switch, f"{switch}'s tables"}
+        self.hardware.power_off(switch)
+
+    def _disconnect(self, switch: str) -> None:
+        self._note(f"{switch} disconnected")
+        self.hardware.disconnect(switch)
+
+    def _lost_answer(self, switch: str) -> None:
+        self._note(f"{switch} loses an answer")
+        self.hardware.lose_reply(switch)
+
+    def _stall(self, switch: str) -> None:
+        seconds = STALLED_S * self.random.random()
+        name = self.random.choice(["proof", "fast", "store", "down", switch])
+        self._note(f"{name} stalls for {seconds:.1f} s")
+        if name == switch:
+            self.hardware.stall(switch, seconds)
         else:
-            self._want(self._random_intents())
+            self.world.queues[name].hold(seconds / 5)
+
+    def _full(self, switch: str) -> None:
+        self._note(f"{switch} is full")
+        # Of a change that is refused in part, the rest is in its tables all the same.
+        self.failed |= {switch, f"{switch}'s tables"}
+        self.hardware.fill(switch, True)
+
+    def _meddling(self, switch: str) -> None:
+        if switch in self.hardware.off:
+            return
+        self._note(f"another hand at {switch}")
+        self.failed |= {switch, f"{switch}'s tables"}
+        self.meddled[switch] = self.world.now
+        self.dangling = True
+        self.hardware.meddle(switch, self.random.random())
+
+    def _crash(self, _: str) -> None:
+        self._note("brain crashes")
+        self.world.crash_brain()
+
+    def _other_intents(self, _: str) -> None:
+        self._want(self._random_intents())
 
     def _random_intents(self) -> dict[str, list[str]]:
         hosts = sorted(self.network.host_by_name)
@@ -96,41 +153,100 @@ class Story:
         self.world.want(intents)
         self.promised &= set(self._joined())
 
-    def _run(self, steps: int) -> None:
-        for _ in range(steps):
-            self.world.step()
-            if self.random.random() < PROBE_SHARE:
-                self._probe()
-
     def _note(self, text: str) -> None:
         self.history.append(f"{self.world.now:8.2f} s {self.world.events:6d}: {text}")
 
+    # ---- time ----
+
+    def _let_pass(self) -> None:
+        if self.random.random() < 0.5:
+            self._run(self.random.randrange(STEPS))
+        else:
+            until = self.world.now + SECONDS * self.random.random()
+            while self.world.now < until:
+                self._step()
+
+    def _run(self, steps: int) -> None:
+        for _ in range(steps):
+            self._step()
+
+    def _step(self) -> None:
+        self.world.step()
+        for probe in self.hardware.probes.changed():
+            self._judge(probe)
+        # The walk from scratch knows nothing of groups that lead to none.
+        if self.random.random() < COMPARED_SHARE and not self.dangling:
+            self._compare()
+
+    def _settle(self) -> None:
+        """Until nothing has happened for a while; AssertionError when that never comes."""
+        world = self.world
+        deadline = world.now + CONVERGE_S
+        rest, batches = world.now, world.batches
+        while True:
+            if world.scheduler.idle:
+                if not (world.is_settled() and self._is_read()) or batches != world.batches:
+                    rest, batches = world.now, world.batches
+                elif world.now >= rest + SETTLED_S:
+                    return
+                assert world.now < deadline, f"no rest: {world.engine.problems()}, {world.statuses}"
+            self._step()
+
+    def _is_read(self) -> bool:
+        """Nobody can know of what another hand did before looking."""
+        for switch, since in list(self.meddled.items()):
+            if switch in self.hardware.off or self.world.read_s[switch] > since:
+                del self.meddled[switch]
+        return not self.meddled
+
     # ---- what is true ----
 
-    def _probe(self) -> None:
-        pairs = list(permutations(self.network.nics, 2))
-        walker = self.world.walker()
-        for source, target in self.random.sample(pairs, min(3, len(pairs))):
-            for outcome in self._outcomes(walker, source, target):
-                where = f"{source.id} to {target.id}: {outcome}"
-                assert outcome.fate not in (Fate.LOOPED, Fate.COPIED), where
-                if (source, target) in self.promised and self.failures <= 1:
-                    assert _arrived(outcome, target), f"black hole: {where}"
+    def _follow(self) -> None:
+        """Probes of other packets from here on."""
+        chosen = self.random.sample(self.pairs, min(PROBES, len(self.pairs)))
+        self.hardware.probes.follow(Probe(a, b, self._packet(a, b)) for a, b in chosen)
+
+    def _packet(self, source: Nic, target: Nic) -> dict[Field, int]:
+        return packet(source, target, self.random.choice((4, 6)), self.random.choice((0, 26)))
+
+    def _judge(self, probe: Probe) -> None:
+        assert not probe.loops, f"loop: {probe}"
+        assert not probe.strays, f"where it must not: {probe}"
+        if (probe.source, probe.target) in self.promised and len(self.failed) <= 1:
+            assert probe.arrives, f"black hole: {probe}"
+
+    def _walker(self) -> Walker:
+        return Walker(self.network, self.hardware.holds, self.hardware.dead)
+
+    def _compare(self) -> None:
+        walker = self._walker()
+        for probe in self.hardware.probes:
+            found = frozenset(
+                (o.fate, o.at)
+                if _arrived(o, probe.target)
+                else (o.fate if o.fate is not Fate.ARRIVED else Fate.DROPPED, None)
+                for o in walker.walk(probe.source.attachments[0], probe.packet)
+            )
+            assert probe.ends == found, f"{probe} says the probe, {found} the walk from scratch"
 
     def _rest(self) -> None:
-        world = self.world
-        world.settle()
+        self._settle()
         self._note("at rest")
+        world, hardware = self.world, self.hardware
         desired = world.desired()
-        for name in self.network.switch_by_name:
-            if name not in world.off:
-                assert world.read(name) == desired[name], f"{name} differs from its compile"
+        holds = hardware.holds
+        on = [name for name in self.network.switch_by_name if name not in hardware.off]
+        for name in on:
+            assert holds[name] == desired[name], f"{name} differs from its compile"
+        name = self.random.choice(on)
+        tables = told(name, hardware.switches[name], world.now)
+        assert tables == desired[name], f"{name} tells other tables than it holds"
         joined = set(self._joined())
-        walker = world.walker()
+        walker = self._walker()
         self.promised.clear()
-        for pair in permutations(self.network.nics, 2):
+        for pair in self.pairs:
             source, target = pair
-            outcomes = list(self._outcomes(walker, source, target))
+            outcomes = walker.walk(source.attachments[0], self._packet(source, target))
             arrived = [_arrived(outcome, target) for outcome in outcomes]
             looped = any(outcome.fate is Fate.LOOPED for outcome in outcomes)
             assert not looped, f"loop from {source.id} to {target.id}"
@@ -139,43 +255,39 @@ class Story:
             elif self._path(source, target):
                 assert all(arrived), f"black hole from {source.id} to {target.id}: {outcomes}"
                 self.promised.add(pair)
-        self.failures = 0 if not world.cut and not world.off else 1
+        self.failed = {"something"} if hardware.cut or hardware.off else set()
+        self.dangling = False
+        self._compare()
+        self._follow()
 
     def _cosmetic_change(self) -> None:
-        """The same intents anew: another generation, nothing for any switch."""
+        """The same intents anew, in another order: another generation, nothing for any switch."""
         before = self.world.batches
         hosts = {
-            name: sorted({nic.partition("/")[0] for nic in intent.nics})
-            for name, intent in self.world.wanted.items()
+            name: sorted({nic.partition("/")[0] for nic in intent.nics}, reverse=True)
+            for name, intent in reversed(self.world.wanted.items())
         }
         self.world.want(hosts)
-        self.world.settle()
+        self._settle()
         assert self.world.batches == before, "a cosmetic change was sent to switches"
 
     def _joined(self) -> Iterator[Pair]:
-        for pair in permutations(self.network.nics, 2):
+        for pair in self.pairs:
             if any({n.id for n in pair} <= i.nics for i in self.world.wanted.values()):
                 yield pair
 
     def _path(self, source: Nic, target: Nic) -> bool:
-        world = self.world
-        at = [p.switch for p in source.attachments[:1] if p.switch not in world.off]
-        ends = {p.switch for p in target.attachments} - world.off
+        off = self.hardware.off
+        at = [p.switch for p in source.attachments[:1] if p.switch not in off]
+        ends = {p.switch for p in target.attachments} - off
         seen = set(at)
         while at:
             for arc in self.network.arcs_from[at.pop()]:
                 there = arc.head.switch
-                if arc.link not in world.cut and there not in world.off | seen:
+                if arc.link not in self.hardware.cut and there not in off | seen:
                     seen.add(there)
                     at.append(there)
         return bool(seen & ends)
-
-    def _outcomes(self, walker: object, source: Nic, target: Nic) -> Iterator[Outcome]:
-        version = self.random.choice((4, 6))
-        dscp = self.random.choice((0, 26))
-        yield from walker.walk(  # type: ignore[attr-defined]
-            source.attachments[0], packet(source, target, version, dscp)
-        )
 
 
 def _arrived(outcome: Outcome, target: Nic) -> bool:

@@ -2,95 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import count
 from typing import Any
 
 from controller.brain import translate
-from controller.dataplane.compile import compile
 from controller.dataplane.session.neighbours import Neighbours
-from controller.dataplane.tables import SwitchTables, Tables
-from controller.dataplane.walk import Walker
-from controller.emulator import personas
-from controller.emulator.from_fabric import switches
-from controller.emulator.switch import (
-    Connected,
-    Disconnected,
-    Effects,
-    LinkChanged,
-    Switch,
-)
+from controller.dataplane.tables import Tables
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine.engine import Engine
 from controller.engine.switches import SwitchState
-from controller.engine.work import make
-from controller.fabric.model import Fabric, PortRef
+from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
-from controller.openflow import encode
-from controller.openflow.encode import flow_key
-from controller.openflow.model import Flow, Group, Meter
-from controller.openflow.wire import MessageType, MultipartType, header, multipart, split
 from controller.optimizer.plan import Plan
 from heald.internal.v1 import session_pb2 as pb
-from tests.world.scheduler import Messages, Scheduler, Stream
+from tests.world.hardware import Hardware
+from tests.world.memory import compiled, remembered
+from tests.world.scheduler import Messages, Scheduler
 from tests.world.session_process import Connection
 
 TICK_S = 0.25
-CHECK_S = 1.0
 SETTLED_S = 4.0
-CONVERGE_S = 240.0
-_DESCRIPTIONS = (MultipartType.FLOW_DESC, MultipartType.GROUP_DESC, MultipartType.METER_DESC)
-PERSONA = personas.load("openvswitch-3.1")
+CONVERGE_S = 400.0
 
 
 class World:
     """Links, switches, connections and the brain can fail at any time; ``settle`` lets everything
-    come to rest. ``holds`` are the tables of the switches as they are."""
+    come to rest. An event is what the scheduler delivers: bytes to a switch or to the session
+    process, a message between that and the brain, an answer of a worker, a timer."""
 
     def __init__(
-        self,
-        network: Fabric,
-        seed: int,
-        *,
-        strategy: str = "ecmp",
-        work: Callable[[cmd.PlanRequest], ev.PlanMade] = make,
-        metrics: bool = False,
+        self, network: Fabric, seed: int, *, strategy: str = "ecmp", metrics: bool = True
     ) -> None:
         self.network = network
         self.scheduler = Scheduler(seed, now=1000.0)
         self.random = self.scheduler.random
-        self.cut: set[str] = set()
-        self.off: set[str] = set()
         self.wanted: dict[str, ev.WantedIntent] = {}
         self.stored: Plan | None = None
         self.statuses: dict[str, IntentStatus] = {}
         self.batches = 0
-        self.losing: set[str] = set()
-        self._strategy, self._work, self._metrics = strategy, work, metrics
-        self._switches = switches(network, PERSONA, self.now)
-        self._carrier = {name: set[int]() for name in self._switches}
-        self._connections: dict[str, Connection] = {}
-        self._streams: dict[str, tuple[Stream, Stream, int]] = {}
-        self._link_numbers = count(1)
+        self.read_s = dict.fromkeys(network.switch_by_name, self.now)
+        """When the engine last asked what each switch holds."""
+        self._strategy, self._metrics = strategy, metrics
         self._session_numbers = count(1)
         self._neighbours = Neighbours()
-        self._changed = set(self._switches)
-        self._tables: dict[str, SwitchTables] = {}
-        self._walker: Walker | None = None
-        self._dead: frozenset[PortRef] = frozenset()
         self._brain = 0
-        self._queues = {
+        self.queues = {
             name: Messages(self.scheduler)
             for name in ("up", "down", "fast", "proof", "store", "self")
         }
+        self.hardware = Hardware(network, self.scheduler, metrics, self._begin, self._ended)
         self.engine: Engine
         self._start_brain()
-        for name in self._switches:
-            self._connect_after(name, 0.5 * self.random.random())
+        self.hardware.start()
         self.scheduler.at(self.now + TICK_S, self._tick)
-        self.scheduler.at(self.now + CHECK_S, self._check)
 
     @property
     def now(self) -> float:
@@ -119,121 +86,33 @@ class World:
         }
         self._handle(ev.IntentsChanged(dict(self.wanted)))
 
-    # ---- what fails -----------------------------------------------------------------------------
-
-    def set_link(self, link: str, up: bool) -> None:
-        (self.cut.discard if up else self.cut.add)(link)
-        self._update_carrier()
-
-    def power_off(self, switch: str) -> None:
-        self.off.add(switch)
-        self.disconnect(switch)
-        self._update_carrier()
-
-    def power_on(self, switch: str) -> None:
-        """It has forgotten everything."""
-        self.off.discard(switch)
-        (fresh,) = (s for n, s in switches(self.network, PERSONA, self.now).items() if n == switch)
-        self._switches[switch] = fresh
-        self._carrier[switch] = set()
-        self._changed.add(switch)
-        self._update_carrier()
-        self._connect_after(switch, self.random.random())
-
-    def disconnect(self, switch: str, reason: str = "cut") -> None:
-        """Whatever is under way on its connection is lost."""
-        connection = self._connections.pop(switch, None)
-        if connection is None:
-            return
-        connection.over = True
-        to_switch, to_controller, number = self._streams.pop(switch)
-        to_switch.clear()
-        to_controller.clear()
-        self._switches[switch].event(Disconnected(number), self.now)
-        if connection.session is not None:
-            message = pb.Disconnected(
-                dpid=connection.session.dpid, session=connection.session.number, reason=reason
-            )
-            self._tell(pb.FromSession(disconnected=message))
-        if switch not in self.off:
-            self._connect_after(switch, 2 * self.random.random())
-
-    def lose_reply(self, switch: str) -> None:
-        """The next answer to a barrier, or the end of one to a question, is never sent."""
-        self.losing.add(switch)
-
     def crash_brain(self) -> None:
         """Only what is stored survives it."""
-        for queue in self._queues.values():
+        for queue in self.queues.values():
             queue.clear()
-        for connection in self._connections.values():
+        for connection in self.hardware.connections.values():
             connection.session = None
         self._start_brain()
-        for name, connection in self._connections.items():
+        for name, connection in self.hardware.connections.items():
             if connection.is_ready:
                 self._begin(name, connection)
 
     # ---- coming to rest -------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Until nothing has happened for a while; AssertionError when that never comes."""
-        deadline = self.now + CONVERGE_S
-        rest = self.now
-        while self.now < rest + SETTLED_S:
-            if not (self.scheduler.idle and self._is_settled()):
-                rest = self.now
-            assert self.now < deadline, f"no rest: {self.engine.problems()}, {self.statuses}"
-            self.step()
-
-    def _is_settled(self) -> bool:
-        on = self._switches.keys() - self.off
-        records = self.engine.reconciler.records
+    def is_settled(self) -> bool:
+        """The engine takes everything to be in order."""
+        on = self.network.switch_by_name.keys() - self.hardware.off
         if not self.wanted and self.engine.plan is None:
-            return on <= self._connections.keys()
+            return on <= self.hardware.connections.keys()
+        records = self.engine.reconciler.records
         return self.engine.committed and all(
             records[name].state is SwitchState.IN_SYNC for name in on
         )
 
-    # ---- what there is to see -------------------------------------------------------------------
-
-    @property
-    def holds(self) -> Tables:
-        for name in self._changed:
-            empty = name in self.off
-            self._tables[name] = SwitchTables() if empty else _tables(self._switches[name])
-        return self._tables
-
     def desired(self) -> Tables:
         """A fresh compile of the newest snapshots."""
         assert self.engine.plan is not None
-        return compile(self.network, self.engine.plan, self.engine.demands)
-
-    def read(self, switch: str) -> SwitchTables:
-        """As the switch tells it over a connection of its own."""
-        asked = self._switches[switch]
-        said = [asked.event(Connected("observer"), self.now).messages["observer"]]
-        requests = (encode.flow_desc_request(), encode.group_desc_request())
-        for message in (encode.hello(), *requests, encode.meter_desc_request()):
-            effects = asked.receive("observer", message, self.now)
-            said.append(effects.messages.get("observer", b""))
-        asked.event(Disconnected("observer"), self.now)
-        parts: dict[int, list[bytes]] = {kind: [] for kind in _DESCRIPTIONS}
-        for message in split(b"".join(said))[0]:
-            if header(message).type == MessageType.MULTIPART_REPLY:
-                parts[multipart(message)[0]].append(message)
-        flows, groups, meters = (parts[kind] for kind in _DESCRIPTIONS)
-        return translate.read(switch, 0, flows, groups, meters).tables
-
-    def walker(self) -> Walker:
-        """Over the tables and links as they are now."""
-        tables = self.holds
-        if self._walker is None:
-            self._walker = Walker(self.network, tables, self._dead)
-        elif self._changed:
-            changed = Walker(self.network, {name: tables[name] for name in self._changed})
-            self._walker._switches.update(changed._switches)
-        self._changed.clear()
-        return self._walker.with_dead(self._dead)
+        return compiled(self.network, self.engine.plan, self.engine.demands)
 
     # ---- the brain ------------------------------------------------------------------------------
 
@@ -260,22 +139,22 @@ class World:
             match command:
                 case cmd.RequestPlan():
                     optimise = command.request.kind is cmd.PlanKind.OPTIMISE
-                    queue = self._queues["proof" if optimise else "fast"]
+                    queue = self.queues["proof" if optimise else "fast"]
                     queue.put(partial(self._plan, command.request))
                 case cmd.StorePlan():
-                    self._queues["store"].put(partial(self._store, command.plan))
+                    self.queues["store"].put(partial(self._store, command.plan))
                 case cmd.SendBatch():
                     self.batches += 1
-                    self._queues["down"].put(partial(self._batch, command))
+                    self.queues["down"].put(partial(self._batch, command))
                 case cmd.Continue():
-                    self._queues["self"].put(partial(self._handle, ev.Continued()))
+                    self.queues["self"].put(partial(self._handle, ev.Continued()))
                 case cmd.ReadSwitch():
-                    self._queues["down"].put(partial(self._read_back, command))
+                    self.queues["down"].put(partial(self._read_back, command))
                 case cmd.SetStatus():
                     self.statuses[command.intent] = command.status
 
     def _plan(self, request: cmd.PlanRequest) -> None:
-        self._handle(self._work(request))
+        self._handle(remembered(request))
 
     def _store(self, plan: Plan) -> None:
         self.stored = plan
@@ -288,12 +167,12 @@ class World:
     # ---- the session process --------------------------------------------------------------------
 
     def _tell(self, message: pb.FromSession) -> None:
-        self._queues["up"].put(partial(self._told, message))
+        self.queues["up"].put(partial(self._told, message))
 
     def _told(self, message: pb.FromSession) -> None:
         if message.WhichOneof("message") == "readback":
             body = message.readback
-            self._queues["fast"].put(partial(self._was_read, body))
+            self.queues["fast"].put(partial(self._was_read, body))
             return
         event = translate.event(message, self.network)
         if event is not None:
@@ -305,7 +184,7 @@ class World:
         self._handle(translate.read(name, body.session, *parts))
 
     def _session_of(self, switch: str, number: int) -> Any:
-        connection = self._connections.get(switch)
+        connection = self.hardware.connections.get(switch)
         session = connection.session if connection is not None else None
         return session if session is not None and session.number == number else None
 
@@ -318,91 +197,27 @@ class World:
     def _read_back(self, command: cmd.ReadSwitch) -> None:
         session = self._session_of(command.switch, command.session)
         if session is not None:
+            self.read_s[command.switch] = self.now
             session.read_back()
-
-    def _check(self) -> None:
-        self.scheduler.at(self.now + CHECK_S, self._check)
-        for connection in list(self._connections.values()):
-            if connection.session is not None:
-                connection.session.check()
-                if self._metrics and not connection.over:
-                    connection.session.poll()
 
     def _begin(self, switch: str, connection: Connection) -> None:
         uplink = _Uplink(self._tell)
         dpid = self.network.switch_by_name[switch].dpid
+        self.read_s[switch] = self.now
         connection.begin(
             uplink, dpid, next(self._session_numbers), self._neighbours, lambda: self.now
         )
 
-    # ---- connections ----------------------------------------------------------------------------
-
-    def _connect_after(self, switch: str, seconds: float) -> None:
-        self.scheduler.at(self.now + seconds, partial(self._connect, switch))
-
-    def _connect(self, switch: str) -> None:
-        if switch in self._connections or switch in self.off:
-            return
-        number = next(self._link_numbers)
-        to_switch = Stream(self.scheduler, partial(self._to_switch, switch, number))
-        connection = Connection(
-            to_switch.put,
-            partial(self.disconnect, switch),
-            partial(self._begin, switch),
-        )
-        to_controller = Stream(self.scheduler, connection.received)
-        self._connections[switch] = connection
-        self._streams[switch] = to_switch, to_controller, number
-        self._said(switch, self._switches[switch].event(Connected(number), self.now))
-
-    def _to_switch(self, switch: str, number: int, data: bytes) -> None:
-        self._changed.add(switch)
-        self._said(switch, self._switches[switch].receive(number, data, self.now))
-
-    def _said(self, switch: str, effects: Effects) -> None:
-        if switch not in self._streams:
-            return
-        _, to_controller, number = self._streams[switch]
-        data = effects.messages.get(number)
-        if data:
-            to_controller.put(self._without_lost(switch, data) if self.losing else data)
-        assert not effects.closed, f"{switch} ended the connection"
-
-    def _without_lost(self, switch: str, data: bytes) -> bytes:
-        if switch not in self.losing:
-            return data
-        out = []
-        for message in split(data)[0]:
-            kind = header(message).type
-            is_end = kind == MessageType.MULTIPART_REPLY and not multipart(message)[1]
-            session = self._connections[switch].session
-            is_answer = is_end or kind == MessageType.BARRIER_REPLY
-            if session is not None and is_answer and switch in self.losing:
-                self.losing.discard(switch)
-                continue
-            out.append(message)
-        return b"".join(out)
-
-    # ---- cables ---------------------------------------------------------------------------------
-
-    def _update_carrier(self) -> None:
-        dead = set()
-        for arc in self.network.arcs:
-            if arc.link in self.cut or {arc.tail.switch, arc.head.switch} & self.off:
-                dead.add(arc.tail)
-        self._dead = frozenset(dead) | {
-            port for nic in self.network.nics for port in nic.attachments if port.switch in self.off
-        }
-        for name, switch in self._switches.items():
-            now_dead = {ref.port for ref in dead if ref.switch == name}
-            for port in sorted(now_dead ^ self._carrier[name]):
-                up = port not in now_dead
-                self._said(name, switch.event(LinkChanged(port, up), self.now))
-            self._carrier[name] = now_dead
+    def _ended(self, connection: Connection, reason: str) -> None:
+        if connection.session is not None:
+            message = pb.Disconnected(
+                dpid=connection.session.dpid, session=connection.session.number, reason=reason
+            )
+            self._tell(pb.FromSession(disconnected=message))
 
 
 class _Uplink:
-    def __init__(self, tell: Callable[[pb.FromSession], None]) -> None:
+    def __init__(self, tell: Any) -> None:
         self._tell = tell
 
     def send(self, message: pb.FromSession) -> None:
@@ -410,15 +225,3 @@ class _Uplink:
 
     def sample(self, sample: pb.Sample) -> None:
         self._tell(pb.FromSession(sample=sample))
-
-
-def _tables(switch: Switch) -> SwitchTables:
-    state = switch.state
-    flows = {}
-    for table in state.tables:
-        for e in table:
-            flow = Flow(e.table, e.priority, e.match, e.instructions, e.cookie)
-            flows[flow_key(flow)] = flow
-    groups = {g.id: Group(g.id, g.type, g.definition) for g in state.groups.all()}
-    meters: dict[int, Meter] = {}
-    return SwitchTables(flows, groups, meters)

@@ -18,6 +18,7 @@ from controller.openflow.messages import Counters, FlowMod, FlowRemoved, PacketI
 from controller.openflow.model import Field, Match
 from controller.openflow.structures.actions import ACTIONS
 from controller.openflow.structures.instructions import INSTRUCTIONS
+from controller.openflow.structures.kept import Kept
 from controller.openflow.structures.layout import (
     Sequence,
     Size,
@@ -133,7 +134,7 @@ _FLOW_DESC = Record(
     *until(5, u64("counters.packets"), u64("counters.bytes")),
     part("match", MATCH),
     *since(6, part("counters", COUNTERS)),
-    part("instructions", INSTRUCTIONS),
+    part("instructions", Kept(INSTRUCTIONS)),
     nested={"counters": Counters},
 )
 

@@ -20,6 +20,7 @@ from controller.openflow.codes import ErrorCode
 from controller.openflow.messages import GroupMod, Selection
 from controller.openflow.model import ANY_GROUP, Bucket, GroupType, Port
 from controller.openflow.structures.actions import ACTIONS
+from controller.openflow.structures.kept import Kept
 from controller.openflow.structures.layout import (
     Codec,
     Part,
@@ -108,6 +109,11 @@ _BUCKETS = Part(
     chosen_by="type",
     choices={GroupType.SELECT: _Buckets(_bucket(1, True))},
 )
+_KEPT_BUCKETS = replace(
+    _BUCKETS,
+    structure=Kept(_BUCKETS.structure),
+    choices={kind: Kept(structure) for kind, structure in (_BUCKETS.choices or {}).items()},
+)
 _SELECTION = Record(
     Selection,
     constant("I", _NETRONOME, ErrorCode.BAD_PROPERTY_BAD_EXPERIMENTER),
@@ -137,7 +143,7 @@ _GROUP_DESC = Record(
     pad(1),
     u32("group_id"),
     *since(6, Size("buckets"), pad(6)),
-    _BUCKETS,
+    _KEPT_BUCKETS,
     *_SELECTING,
 )
 GROUP_DESC_REQUEST = request(GroupDescRequest, 7, *since(6, u32("group_id"), pad(4)))

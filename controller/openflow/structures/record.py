@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from struct import Struct
@@ -68,7 +69,7 @@ class _Block:
         self.constants: list[tuple[int, Any, ErrorCode | None]] = []
         self.size_of: list[tuple[str, int]] = []
         self.size_at: int | None = None
-        self._writers: list[Callable[[Any, Mapping[str, int], int], tuple[Any, ...]]] = []
+        self._packed: list[Slot | Size] = []
         for m in members:
             own = "H" if isinstance(m, Size) else m.form
             form += own
@@ -77,7 +78,7 @@ class _Block:
                 packed += f"{len(m.constant)}x"
             else:
                 packed += own
-                self._writers.append(_writer(m))
+                self._packed.append(m)
             if isinstance(m, Size):
                 if m.name:
                     self.size_of.append((m.name, at))
@@ -91,20 +92,29 @@ class _Block:
                 self.mapped.append((m, at, at + count))
             at += count
         self.struct = Struct(form)
-        self._packed = Struct(packed)
-        # Most blocks are nothing but plain attributes and padding.
-        self._attributes: Callable[[Any], Any] | None = None
-        if self.plain and len(self._writers) == len(self.plain):
-            self._attributes = attrgetter(*[name for name, _ in self.plain])
-        self._alone = len(self.plain) == 1
+        self._form = packed
 
-    def pack(self, value: Any, sizes: Mapping[str, int], size: int) -> bytes:
-        if self._attributes is None:
-            raw = [x for write in self._writers for x in write(value, sizes, size)]
-            return self._packed.pack(*raw)
-        if self._alone:
-            return self._packed.pack(self._attributes(value))
-        return self._packed.pack(*self._attributes(value))
+    @cached_property
+    def pack(self) -> Callable[[Any, Mapping[str, int], int], bytes]:
+        """Bytes of (value, sizes of parts, size of the record); made into one expression, as it is
+        evaluated for each bucket of each group of each switch every second."""
+        words: dict[str, Any] = {"pack": Struct(self._form).pack}
+        said = []
+        for i, m in enumerate(self._packed):
+            if isinstance(m, Size):
+                said.append(f"sizes[{m.name!r}]" if m.name else "size")
+            elif not m.name:
+                words[f"constant{i}"] = m.constant
+                said.append(f"constant{i}")
+            elif m.dump is None:
+                said.append(f"value.{m.name}")
+            else:
+                words[f"dump{i}"] = m.dump
+                said.append(f"*dump{i}(value.{m.name})")
+        made: Callable[[Any, Mapping[str, int], int], bytes] = eval(
+            f"lambda value, sizes, size: pack({', '.join(said)})", words
+        )
+        return made
 
     def unpack(self, buffer: bytes, at: int, values: dict[str, Any]) -> tuple[Any, ...]:
         raw = self.struct.unpack_from(buffer, at)
@@ -130,22 +140,6 @@ class _Block:
             raise DecodeError(
                 f"{self.what}.{slot.name}: {problem} at offset {at}", slot.code
             ) from None
-
-
-def _writer(m: Slot | Size) -> Callable[[Any, Mapping[str, int], int], tuple[Any, ...]]:
-    """What a member is packed from: (value, sizes of parts, size of the record)."""
-    if isinstance(m, Size):
-        name = m.name
-        if name:
-            return lambda _, sizes, __: (sizes[name],)
-        return lambda _, __, size: (size,)
-    if not m.name:
-        constant = (m.constant,)
-        return lambda _, __, ___: constant
-    get, dump = attrgetter(m.name), m.dump
-    if dump is None:
-        return lambda v, _, __: (get(v),)
-    return lambda v, _, __: dump(get(v))
 
 
 class _PartStep:
@@ -178,6 +172,11 @@ class RecordCodec:
                 self._steps.append(_Block(self._what, [m for m in run if not isinstance(m, Part)]))
         self._blocks = [s for s in self._steps if isinstance(s, _Block)]
         self._parts = [s for s in self._steps if isinstance(s, _PartStep)]
+        # Most records are a block, and one part behind it.
+        self._follows: tuple[_Block, _PartStep] | None = None
+        if len(self._steps) == 2 and len(self._parts) == 1 and self._steps[1] is self._parts[0]:
+            if not (self._parts[0].spread or self._parts[0].chosen_by):
+                self._follows = self._blocks[0], self._parts[0]
         self._fixed = sum(b.struct.size for b in self._blocks)
         said = {n for b in self._blocks for n, _ in b.plain}
         said |= {s.name for b in self._blocks for s, _, _ in b.mapped}
@@ -217,17 +216,22 @@ class RecordCodec:
                     f"{self._what}.{name} = {get(value)!r}: OpenFlow 1.{self._version - 1} has no "
                     "place for it"
                 )
-        if not self._parts and len(self._blocks) == 1:
+        if self._follows is not None:
+            block, step = self._follows
+            body = step.codec(-1).encode(getattr(value, step.key))
             try:
-                return self._blocks[0].pack(value, _NO_SIZES, self._fixed)
+                return block.pack(value, {step.key: len(body)}, self._fixed + len(body)) + body
             except _UNFIT as problem:
                 raise self._unfit(problem, value) from None
         bodies = {}
-        for step in self._parts:
-            codec = step.codec(getattr(value, step.chosen_by) if step.chosen_by else -1)
-            bodies[step.key] = codec.encode(value if step.spread else getattr(value, step.key))
-        sizes = {name: len(body) for name, body in bodies.items()}
-        total = self._fixed + sum(sizes.values())
+        sizes = _NO_SIZES
+        total = self._fixed
+        if self._parts:
+            for step in self._parts:
+                codec = step.codec(getattr(value, step.chosen_by) if step.chosen_by else -1)
+                bodies[step.key] = codec.encode(value if step.spread else getattr(value, step.key))
+            sizes = {name: len(body) for name, body in bodies.items()}
+            total += sum(sizes.values())
         try:
             return b"".join(
                 [
@@ -235,6 +239,17 @@ class RecordCodec:
                     for step in self._steps
                 ]
             )
+        except _UNFIT as problem:
+            raise self._unfit(problem, value) from None
+
+    def encode_all(self, values: Iterable[Any]) -> bytes:
+        """One after the other; those of a single block at once."""
+        if self._parts or self._unsaid or self._record.check is not None or len(self._blocks) != 1:
+            return b"".join([self.encode(value) for value in values])
+        pack, size = self._blocks[0].pack, self._fixed
+        value = None
+        try:
+            return b"".join([pack(value := each, _NO_SIZES, size) for each in values])
         except _UNFIT as problem:
             raise self._unfit(problem, value) from None
 

@@ -1,0 +1,183 @@
+"""Labs and demo of emulated switches, as a user without root meets them: from end to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOPOLOGIES = ROOT / "topologies"
+LINE_S = 100.0
+"""Twenty times what the slowest line takes, which is the first."""
+
+
+def heald(*arguments: str, **options: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "heald", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "HEALD_SERVER": "", "COLUMNS": "200"},
+    )
+
+
+class Prompt:
+    """A lab at whose prompt somebody types."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = heald("lab", "--emulated", *arguments)
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self._marks = 0
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def next(self) -> str | None:
+        return self._lines.get(timeout=LINE_S)
+
+    def until(self, pattern: str) -> list[str]:
+        """Lines, up to the first in which this is found."""
+        seen = []
+        while (line := self.next()) is not None:
+            seen.append(line)
+            if re.search(pattern, line):
+                return seen
+        raise AssertionError("\n".join(["it ended:", *seen]))
+
+    def type(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line}\n")
+        self.process.stdin.flush()
+
+    def do(self, line: str) -> str:
+        """What a command says."""
+        self._marks += 1
+        mark = f"done {self._marks}"
+        self.type(line)
+        self.type(f"sh echo {mark}")
+        return "\n".join(self.until(f"^{mark}$")[:-1])
+
+
+@pytest.fixture
+def lab() -> Iterator[Prompt]:
+    prompt = Prompt(
+        str(TOPOLOGIES / "leaf-spine-asymmetric.yaml"), "--", "--fabric-poll-interval=0.2"
+    )
+    try:
+        yield prompt
+    finally:
+        if prompt.process.poll() is None:
+            prompt.process.terminate()
+        prompt.process.communicate()
+
+
+def delivered(table: str) -> float:
+    """Of the first demand in a table of them, in megabits per second."""
+    return float(re.split(r"\s+", table.splitlines()[1])[4].rstrip("M"))
+
+
+@pytest.mark.timeout(300)
+def test_at_the_prompt_one_applies_intents_cuts_kills_and_looks(lab: Prompt) -> None:
+    welcome = "\n".join(lab.until("^`help` lists"))
+    assert "  ready" in welcome
+    run_dir = re.search(r"The lab is in (\S+)\.", welcome)
+    assert run_dir is not None and Path(run_dir[1]).is_dir()
+    assert "link leaf1 spine1 down|up" in lab.do("help")
+
+    assert "dropped" in lab.do("traffic h1 h3 10M flows=256") + lab.do("traffic")
+    intents = TOPOLOGIES / "intents" / "two-jobs.yaml"
+    assert "2 intents active" in lab.do(f"heald intent apply {intents} --wait")
+    assert delivered(lab.do("traffic")) == 10
+
+    # The controller sees by counters what flows.
+    while "M" not in (line := link(lab.do("heald links"), "leaf1:11")):
+        assert lab.process.poll() is None
+    assert line.split()[1:3] == ["leaf1:11", "spine1:1"]
+
+    assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
+    assert delivered(lab.do("traffic")) == 10
+    assert "down" in link(lab.do("links"), "leaf1:11")
+    while "! link leaf1:11-spine1:1 is down" not in lab.do("heald status"):
+        assert lab.process.poll() is None
+    assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
+
+    assert "has no power" in lab.do("switch spine2 stop")
+    assert "no power" in lab.do("switches")
+    while "spine2 is absent" not in lab.do("heald status"):
+        assert lab.process.poll() is None
+    lab.do("switch spine2 start")
+    while "all is well" not in lab.do("heald status"):
+        assert lab.process.poll() is None
+
+    assert "did you mean 'spine2'?" in lab.do("switch spine3 stop")
+    lab.type("exit")
+    # As with any script, a command that failed is in the exit code.
+    assert lab.process.wait(LINE_S) == 1
+    assert not Path(run_dir[1]).exists()
+
+
+def link(table: str, sender: str) -> str:
+    """The line of one direction of a link."""
+    return next((line for line in table.splitlines() if f" {sender} " in line), "")
+
+
+@pytest.mark.timeout(300)
+def test_with_json_the_lab_lasts_until_its_input_ends() -> None:
+    prompt = Prompt(str(TOPOLOGIES / "leaf-spine.yaml"), "--json")
+    described = json.loads(prompt.until("^{")[-1])
+    done = heald("--server", described["server"], "status", "--json")
+    assert json.loads(done.communicate(timeout=LINE_S)[0])["fabric"] == "leaf-spine"
+    prompt.process.stdin.close()  # type: ignore[union-attr]
+    assert prompt.process.wait(LINE_S) == 0
+    assert not Path(described["run_dir"]).exists()
+
+
+@pytest.mark.timeout(300)
+def test_the_demo_measures_and_leaves_null_what_it_cannot() -> None:
+    output, _ = heald("demo", "--emulated", "--json").communicate(timeout=250)
+    found = json.loads(output.splitlines()[-1])
+    assert (found["mode"], found["switches"], found["intents_installed"]) == ("emulated", 6, 2)
+    assert found["failover_ms"] is None and found["lost_packets"] is None
+    assert found["mlu"] == pytest.approx(found["mlu_bound"], rel=0.15)
+    # 256 flows a demand, hashed: within a few per cent of what weights say.
+    assert found["mlu_measured"] == pytest.approx(found["mlu"], rel=0.15)
+    assert found["mlu_ecmp_measured"] == pytest.approx(found["mlu_ecmp"], rel=0.15)
+    assert found["mlu_measured"] < 0.85 * found["mlu_ecmp_measured"]
+
+
+@pytest.mark.timeout(300)
+def test_the_bench_reports_both_sides_apart() -> None:
+    output, _ = heald("bench", "scale", "--k=4", "--json").communicate(timeout=250)
+    found = json.loads(output.splitlines()[-1])
+    assert (found["switches_by"], found["switches"], found["hosts"]) == ("emulated", 20, 16)
+    assert found["ready_s"] == pytest.approx(found["connected_s"] + found["installed_s"], abs=0.02)
+    assert found["flows"] > 0 and found["groups"] > 0 and found["messages"] > 0
+    assert found["reconnects"] == 0
+    assert set(found["switch_processes"]) == {"emulator"}
+    assert {"session", "brain"} <= set(found["controller_processes"])
+    for used in (*found["switch_processes"].values(), *found["controller_processes"].values()):
+        assert used["cpu_s"] > 0 and used["memory_bytes"] > 1 << 20
+
+
+def test_what_an_emulated_lab_cannot_do_is_said() -> None:
+    file = str(TOPOLOGIES / "leaf-spine.yaml")
+    for option in (["--scale=0.5"], ["--no-controller"]):
+        lab = heald("lab", "--emulated", file, *option)
+        output, _ = lab.communicate(timeout=LINE_S)
+        assert lab.returncode == 2
+        assert "heald emulate FILE" in output
