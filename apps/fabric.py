@@ -24,7 +24,7 @@ from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.lib import hub
 from ryu.ofproto import ofproto_v1_5
 
-from apps import flags, listener, logs
+from apps import flags, listener, logs, tls
 from apps.brain_link import BrainLink
 from apps.supervisor import BAD_CONFIGURATION, Supervisor
 from apps.switches import Switches
@@ -48,7 +48,7 @@ class Fabric(app_manager.RyuApp):
         try:
             options = flags.read(self.CONF)
             flags.apply_defaults(self.CONF)
-            _check_listening(self.CONF)
+            _check_listening(self.CONF, is_secured=tls.wanted(self.CONF) is not None)
             brain_socket = options.brain_socket
             if brain_socket is None:
                 self._supervisor = Supervisor(options)
@@ -141,11 +141,12 @@ def _catch_signals() -> int:
     return wakeup
 
 
-def _check_listening(conf: Any) -> None:
+def _check_listening(conf: Any, is_secured: bool) -> None:
     """Raises ConfigurationError if the OpenFlow port cannot be opened: Ryu itself would log that
     and go on without, or share the port with another process."""
-    host, port = conf.ofp_listen_host, conf.ofp_tcp_listen_port
     flags.check_ports(conf)
+    kind = "ssl" if is_secured else "tcp"
+    host, port = conf.ofp_listen_host, conf[f"ofp_{kind}_listen_port"]
     if port is None:
         return
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -156,5 +157,5 @@ def _check_listening(conf: Any) -> None:
         except OSError as error:
             raise flags.ConfigurationError(
                 f"heald: cannot listen for switches on {host}:{port}: {error.strerror}; stop what "
-                "listens there, or give --ofp-listen-host and --ofp-tcp-listen-port"
+                f"listens there, or give --ofp-listen-host and --ofp-{kind}-listen-port"
             ) from None

@@ -148,6 +148,8 @@ def check_ports(conf: cfg.ConfigOpts) -> None:
 def apply_defaults(conf: cfg.ConfigOpts) -> None:
     """Heald's defaults for options of Ryu; what the user gave stays."""
     conf.set_default("ofp_listen_host", LISTEN_HOST)
+    if conf.ctl_privkey is not None:
+        conf.set_default("ofp_ssl_listen_port", LISTEN_PORT)
     if conf.ofp_tcp_listen_port is None and conf.ofp_ssl_listen_port is None:
         # With neither set, Ryu opens its port of old, 6633, as well.
         conf.set_default("ofp_tcp_listen_port", LISTEN_PORT)

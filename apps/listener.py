@@ -11,10 +11,12 @@ import logging
 import resource
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ryu.lib import hub
 
+from apps import tls
 from apps.datapath import SwitchConnection
 
 UNFINISHED_LIMIT = 256
@@ -26,6 +28,8 @@ BACKLOG = 1024
 """Beyond it a switch's first packet is lost, and sent again only after a second."""
 PAUSE_S = 0.1
 COMPLAIN_S = 60.0
+COMPLAINTS = 20
+"""Hosts whose failures are logged in that time."""
 
 log = logging.getLogger("heald.listener")
 
@@ -73,7 +77,51 @@ class Handshakes:
 
 
 class Server(hub.StreamServer):
-    """Ryu's server, which goes on whatever accept says."""
+    """Ryu's server, which goes on whatever accept says, and has TLS for more than one switch."""
+
+    def __init__(
+        self, listen_info: Any, handle: Any = None, backlog: Any = None, **ssl_args: Any
+    ) -> None:
+        super().__init__(listen_info, handle, backlog)
+        self._certificates: tls.Certificates | None = None
+        self._securing: dict[Any, str] = {}
+        self._failed: dict[str, _Complaint] = {}
+        if "keyfile" in ssl_args:
+            files = tls.Files(
+                Path(ssl_args["keyfile"]),
+                Path(ssl_args["certfile"]),
+                Path(ssl_args["ca_certs"]) if ssl_args.get("ca_certs") else None,
+            )
+            self._certificates = tls.Certificates(files, log.error)
+
+    def _serve(self, socket: Any, address: tuple[Any, ...]) -> None:
+        if self._certificates is None:
+            self.handle(socket, address)
+            return
+        if len(self._securing) >= UNFINISHED_LIMIT:
+            oldest = next(iter(self._securing))
+            with contextlib.suppress(OSError):
+                oldest.shutdown(2)
+            del self._securing[oldest]
+        self._securing[socket] = address[0]
+        try:
+            secured = self._certificates.secure(socket)
+        except OSError as error:
+            socket.close()
+            self._complain(address, tls.why(error))
+            return
+        finally:
+            self._securing.pop(socket, None)
+        self.handle(secured, address)
+
+    def _complain(self, address: tuple[Any, ...], reason: str) -> None:
+        """Whoever knocks may fail as often as it likes: once in a while it is said."""
+        host = str(address[0])
+        now_s = time.monotonic()
+        self._failed = {h: c for h, c in self._failed.items() if c.due_s > now_s}
+        if host not in self._failed and len(self._failed) < COMPLAINTS:
+            self._failed[host] = _Complaint()
+            self._failed[host].say(f"refused {host}:{address[1]}: {reason}")
 
     def serve_forever(self) -> None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -83,15 +131,15 @@ class Server(hub.StreamServer):
             try:
                 socket, address = self.server.accept()
             except OSError as error:
-                failing.say(f"cannot accept switches: {error.strerror or error}")
+                failing.say(f"cannot accept switches: {error.strerror or error}{_LIMIT}")
                 hub.sleep(PAUSE_S)
                 continue
             # Descriptors are given out from the lowest free one on.
             if soft != resource.RLIM_INFINITY and socket.fileno() >= soft - RESERVED_DESCRIPTORS:
                 socket.close()
-                full.say(f"refuses connections: of {soft} descriptors too few are left")
+                full.say(f"refuses connections: of {soft} descriptors too few are left{_LIMIT}")
             else:
-                hub.spawn(self.handle, socket, address)
+                hub.spawn(self._serve, socket, address)
             # Connections that wait are accepted without a yield, however many there are.
             hub.sleep(0)
 
@@ -100,9 +148,12 @@ class _Complaint:
     """Is logged once in a while."""
 
     def __init__(self) -> None:
-        self._due_s = 0.0
+        self.due_s = 0.0
 
     def say(self, text: str) -> None:
-        if time.monotonic() >= self._due_s:
-            self._due_s = time.monotonic() + COMPLAIN_S
-            log.error("%s; raise the limit (ulimit -n), or see who connects", text)
+        if time.monotonic() >= self.due_s:
+            self.due_s = time.monotonic() + COMPLAIN_S
+            log.error("%s", text)
+
+
+_LIMIT = "; raise the limit (ulimit -n), or see who connects"

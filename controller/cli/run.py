@@ -43,6 +43,11 @@ stops the controller; switches keep forwarding.
 @click.option(
     "--metrics/--no-metrics", default=None, help="Poll counters, and let plans follow them [on]"
 )
+@click.option("--tls-key", metavar="FILE", help="Switches connect by TLS: the private key in PEM")
+@click.option("--tls-certificate", metavar="FILE", help="The certificate that belongs to it")
+@click.option(
+    "--tls-ca", metavar="FILE", help="Switches must have certificates that this one signed"
+)
 @click.option("--poll-interval", type=float, metavar="SECONDS", help="Between two polls [1]")
 @click.option("--brain", metavar="WHERE", help="embedded, or unix:PATH of a running brain")
 def run(
@@ -55,6 +60,9 @@ def run(
     metrics: bool | None,
     poll_interval: float | None,
     brain: str | None,
+    tls_key: str | None,
+    tls_certificate: str | None,
+    tls_ca: str | None,
 ) -> None:
     """Start the controller for the fabric that TOPOLOGY describes."""
     require_own_packages()
@@ -68,6 +76,9 @@ def run(
         "--fabric-strategy": strategy,
         "--fabric-poll-interval": None if poll_interval is None else str(poll_interval),
         "--fabric-brain": brain,
+        "--ctl-privkey": tls_key,
+        "--ctl-cert": tls_certificate,
+        "--ca-certs": tls_ca,
     }
     arguments = [f"{name}={value}" for name, value in options.items() if value is not None]
     if metrics is not None:
@@ -77,7 +88,10 @@ def run(
         if not colon or not port.isdigit():
             raise click.BadParameter(f"{listen}: give HOST:PORT", param_hint="--listen")
         host = host.removeprefix("[").removesuffix("]")
-        arguments += [f"--ofp-listen-host={host}", f"--ofp-tcp-listen-port={port}"]
+        arguments += [
+            f"--ofp-listen-host={host}",
+            f"--ofp-{'ssl' if tls_key else 'tcp'}-listen-port={port}",
+        ]
     # This process becomes ryu-manager, so that signals and exit codes need no one in between.
     script = Path(sys.executable).with_name("ryu-manager")
     program = [str(script)] if script.exists() else [*_RYU_MODULE]

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -70,9 +71,13 @@ class Controller:
     """A running `ryu-manager apps.fabric`."""
 
     def __init__(
-        self, directory: Path, *options: str, descriptors: tuple[int, int] | None = None
+        self,
+        directory: Path,
+        *options: str,
+        descriptors: tuple[int, int] | None = None,
+        listens: str = "tcp",
     ) -> None:
-        """``descriptors``: its RLIMIT_NOFILE, soft and hard."""
+        """``descriptors``: its RLIMIT_NOFILE, soft and hard. ``listens``: tcp or ssl."""
         directory.mkdir(exist_ok=True)
         self.port = free_port()
         self.log_path = directory / "controller.log"
@@ -81,7 +86,7 @@ class Controller:
                 [
                     str(Path(sys.executable).with_name("ryu-manager")),
                     "apps.fabric",
-                    f"--ofp-tcp-listen-port={self.port}",
+                    f"--ofp-{listens}-listen-port={self.port}",
                     *options,
                 ],
                 env=environment(directory),
@@ -200,7 +205,13 @@ class Switch:
     (flow, group, meter) to the (type, code) that it is refused with; clear ``reads`` to stall it.
     """
 
-    def __init__(self, port: int, dpid: int, hello: bytes | None = None) -> None:
+    def __init__(
+        self,
+        port: int,
+        dpid: int,
+        hello: bytes | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.dpid = dpid
         self.received: list[bytes] = []
         self.errors: dict[int, tuple[int, int]] = {}
@@ -210,6 +221,11 @@ class Switch:
         self.reads.set()
         self.closed = threading.Event()
         self._socket = socket.create_connection(("127.0.0.1", port), DEADLINE_S)
+        self.certificate: bytes | None = None
+        """Of the controller, with ``tls``."""
+        if tls is not None:
+            secured = tls.wrap_socket(self._socket)
+            self._socket, self.certificate = secured, secured.getpeercert(binary_form=True)
         self._socket.settimeout(None)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.send(compose(MessageType.HELLO) if hello is None else hello)
