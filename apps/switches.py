@@ -107,6 +107,7 @@ class Switches:
             next(self._numbers),
             self._neighbours,
             time.monotonic,
+            self._link.epoch,
         )
         self._sessions[connection.id] = session
         connection.receiver = session

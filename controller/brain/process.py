@@ -81,7 +81,9 @@ async def _run(options: Options, fabric: Fabric) -> None:
         options.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = await SqliteStore.open(options.state_dir / STORE_FILE)
         stack.push_async_callback(store.close)
-        epoch = await store.next_epoch()
+        # Switches remember the highest epoch that they have seen: one whose store was lost must not
+        # begin below it.
+        epoch = await store.next_epoch(at_least=int(time.time()))
         book = await IntentBook.load(store, fabric.name, SITE)
         plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
         stored = await store.get(plan_key)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from struct import Struct
 
 from controller.openflow.actions import encode_actions, encode_instructions
+from controller.openflow.messages import Role
 from controller.openflow.model import (
     ALL_GROUPS,
     ALL_TABLES,
@@ -69,6 +70,7 @@ __all__ = [
     "port_desc_request",
     "port_stats_request",
     "queue_stats_request",
+    "role_request",
     "with_xid",
 ]
 
@@ -91,6 +93,7 @@ _PACKET_OUT = Struct("!IH2x")
 _WORD_PADDED = Struct("!I4x")
 _TWO_WORDS = Struct("!II")
 _HELLO_ELEMENT = Struct("!HHI")
+_ROLE = Struct("!IH2xQ")
 
 WEIGHT, WATCH_PORT, WATCH_GROUP = 0, 1, 2
 
@@ -113,6 +116,10 @@ def echo_reply(xid: int, data: bytes) -> bytes:
 
 def features_request() -> bytes:
     return compose(MessageType.FEATURES_REQUEST)
+
+
+def role_request(role: Role, generation: int) -> bytes:
+    return compose(MessageType.ROLE_REQUEST, _ROLE.pack(role, 0, generation))
 
 
 def barrier_request() -> bytes:

@@ -146,7 +146,7 @@ class Store(Protocol):
         """Ends the lease now. Ending one that is gone is no error."""
         ...
 
-    async def next_epoch(self) -> int:
+    async def next_epoch(self, at_least: int = 1) -> int:
         """A number above all that this store has returned, durable before it is returned."""
         ...
 

@@ -106,8 +106,8 @@ class SqliteStore:
         self._ttl_s.pop(lease, None)
         await self._run(partial(self._file.revoke, lease), announce=True)
 
-    async def next_epoch(self) -> int:
-        return await self._run(self._file.next_epoch)
+    async def next_epoch(self, at_least: int = 1) -> int:
+        return await self._run(partial(self._file.next_epoch, at_least))
 
     async def compact(self, revision: int) -> None:
         await self._run(partial(self._file.compact, revision))

@@ -148,9 +148,9 @@ class SqliteFile:
             self._write([Delete(key) for (key,) in keys])
             self._db.execute("DELETE FROM lease WHERE id = ?", (lease,))
 
-    def next_epoch(self) -> int:
+    def next_epoch(self, at_least: int) -> int:
         with self._transaction():
-            epoch = self._counter("epoch") + 1
+            epoch = max(self._counter("epoch") + 1, at_least)
             self._set_counter("epoch", epoch)
             return epoch
 

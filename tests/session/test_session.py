@@ -43,7 +43,7 @@ class Peer:
         self.dropped = ""
         self.now_s = 0.0
         self._xid = 0
-        self.session = Session(self, self, 1, 1, Neighbours(), lambda: self.now_s)
+        self.session = Session(self, self, 1, 1, Neighbours(), lambda: self.now_s, 7)
 
     def take_xids(self, count: int) -> int:
         self._xid += count

@@ -36,7 +36,7 @@ class Connection:
     def begin(
         self, uplink: Any, dpid: int, number: int, neighbours: Neighbours, clock: Any
     ) -> None:
-        self.session = Session(self, uplink, dpid, number, neighbours, clock)
+        self.session = Session(self, uplink, dpid, number, neighbours, clock, epoch=1)
         self.session.begin()
 
     def ask_whether_there(self) -> None:

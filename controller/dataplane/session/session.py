@@ -17,6 +17,7 @@ from controller.dataplane.session import counters
 from controller.dataplane.session.neighbours import Neighbours
 from controller.dataplane.session.orders import Orders, is_whole, numbered
 from controller.openflow import decode, encode
+from controller.openflow.messages import Role
 from controller.openflow.model import Port
 from controller.openflow.wire import (
     VERSION,
@@ -94,7 +95,8 @@ class _Poll:
 
 
 class Session:
-    """``clock`` is monotonic seconds, the one whose times go into samples."""
+    """``clock`` is monotonic seconds, the one whose times go into samples. ``epoch`` is the brain's:
+    a switch obeys the highest."""
 
     def __init__(
         self,
@@ -104,7 +106,10 @@ class Session:
         number: int,
         neighbours: Neighbours,
         clock: Callable[[], float],
+        epoch: int,
     ) -> None:
+        self._epoch = epoch
+        self._roles: set[int] = set()
         self.number = number
         self.dpid = dpid
         self._wire = wire
@@ -124,7 +129,10 @@ class Session:
     # ---- what the brain orders -----------------------------------------------------------------
 
     def begin(self) -> None:
-        """Tell the brain of the switch, and read back what it holds."""
+        """Take charge of the switch, tell the brain of it, and read back what it holds."""
+        # First as one of many: so a switch refuses an epoch that is over before it obeys it.
+        for role in (Role.SECONDARY, Role.PRIMARY):
+            self._roles.add(self._request(encode.role_request(role, self._epoch)))
         ports = [self._port_state(port, removed=False) for port in self._wire.ports.values()]
         self._uplink.send(
             pb.FromSession(
@@ -239,6 +247,8 @@ class Session:
             self._answered(head.xid)
         elif head.type == MessageType.ERROR:
             self._error(decode.error(message))
+        elif head.type == MessageType.ROLE_STATUS:
+            self._wire.drop("another controller has taken charge of it")
         elif head.type == MessageType.PACKET_IN:
             self._packet_in(decode.packet_in(message))
 
@@ -290,6 +300,13 @@ class Session:
 
     def _error(self, error: decode.ErrorMessage) -> None:
         if self._orders.fail(error):
+            return
+        if error.xid in self._roles:
+            self._wire.drop(
+                f"refuses epoch {self._epoch}: {error.name}; a newer controller is in charge of "
+                "it. If there is none, this machine's clock is behind that of the last one: "
+                "correct it, or take the controllers off the switch and set them again"
+            )
             return
         if error.xid in self._barriers:
             self._wire.drop(f"refuses barriers: {error.name}")
