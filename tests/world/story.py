@@ -59,8 +59,7 @@ class Story:
         self._let_pass()
         for switch in sorted(self.hardware.off):
             if self.random.random() < 0.7:
-                self._note(f"{switch} is on again")
-                self.hardware.power_on(switch)
+                self._power(switch)
         for switch in self.hardware.switches:
             self.hardware.fill(switch, False)
         self._rest()
@@ -81,7 +80,8 @@ class Story:
         link = self.random.choice(self.network.links).name
         up = link in self.hardware.cut
         self._note(f"{link} {'up' if up else 'down'}")
-        self.failed.add(link)
+        if not up:
+            self.failed.add(link)
         self.hardware.set_link(link, up)
 
     def _flapping(self, _: str) -> None:
@@ -93,13 +93,13 @@ class Story:
             self._run(self.random.randrange(40))
 
     def _power(self, switch: str) -> None:
+        # With its tables gone, it drops what comes to it once its links are up again.
+        self.failed |= {switch, f"{switch}'s tables"}
         if switch in self.hardware.off:
             self._note(f"{switch} on")
             self.hardware.power_on(switch)
             return
         self._note(f"{switch} off")
-        # With its tables gone, it drops what comes to it once its links are up again.
-        self.failed |= {switch, f"{switch}'s tables"}
         self.hardware.power_off(switch)
 
     def _disconnect(self, switch: str) -> None:
