@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ BUFFER_BYTES = 1_000_000
 """In front of each wire: what a frame waits for where that is full."""
 _DELIVERED = FATES.index(Fate.DELIVERED)
 _NO_CARRIER = FATES.index(Fate.NO_CARRIER)
+_MANY = 1000
 _STALE_WAYS = 4
 """So many times the ways in use may be remembered."""
 
@@ -223,7 +224,7 @@ class Traffic:
 
     def _route(self) -> None:
         fresh = {}
-        with _without_collector():
+        with _without_collector() if len(self._unrouted) > _MANY else nullcontext():
             for number in sorted(self._unrouted):
                 fresh[number] = self._routes[number] = self._router.route(self._demands[number])
         table = path_table(self._network, fresh, self._lanes, self._counters)
