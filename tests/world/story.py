@@ -13,7 +13,7 @@ from tests.world.probes import Probe
 from tests.world.tables import told
 from tests.world.world import CONVERGE_S, SETTLED_S, World
 
-CHAPTERS = 6
+CHAPTERS = 4
 """Times that the world comes to rest."""
 FAULTS = 16
 PROBES = 24
