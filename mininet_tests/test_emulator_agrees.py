@@ -19,6 +19,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -381,6 +382,39 @@ def test_removed_flows_are_told_the_same(pair: Pair) -> None:
     assert compared > 10
     for session in sessions.values():
         session.close()
+
+
+ROOM = 10
+
+
+def test_tables_that_fill_say_and_drop_the_same(pair: Pair) -> None:
+    """Vacancy events, eviction by importance and lifetime, and what tables say of themselves."""
+    session = pair.live.session(6)
+    statuses = m.AsyncMask(m.AsyncEvent.TABLE_STATUS_PRIMARY, 0b11000)
+    setup = encode(m.SetConfig(0, 128), 6, 1) + encode(m.SetAsync((statuses,)), 6, 1)
+    empty = encode(m.TableMod(255, 0, 2), 6) + pair.clear(6)
+    session.ask(empty + setup)
+    make = ("--", "--id=@t", "create", "flow_table", f"flow_limit={ROOM}")
+    pair.live.vsctl(*make, "--", "set", "bridge", BRIDGE, "flow_tables:0=@t")
+    persona = replace(load("openvswitch-3.1"), max_flows=ROOM)
+    told_of = 0
+    try:
+        for seed in range(200):
+            emulated = Switch(1, [PortEntry(1, "p1", 1), PortEntry(2, "p2", 2)], persona)
+            emulated.event(Connected("c"), 0.0)
+            emulated.receive("c", encode(m.Hello((6,)), 6) + setup, 0.0)
+            data = b"".join(scripts.tables(seed, ROOM)) + empty
+            got = session.ask(data)
+            wanted = split(emulated.receive("c", data, 0.0).messages.get("c", b""))[0]
+            assert replies(got) == replies(wanted), f"seed {seed}"
+            told_of += sum(isinstance(decode(each).message, m.TableStatus) for each in wanted)
+            got += until(session, got, len(told(wanted)))
+            assert told(got) == told(wanted), f"seed {seed}"
+    finally:
+        pair.live.vsctl("clear", "bridge", BRIDGE, "flow_tables")
+        session.ask(empty)
+        session.close()
+    assert told_of > 100
 
 
 def until(session: DummySession, so_far: list[bytes], count: int) -> list[bytes]:

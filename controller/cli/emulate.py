@@ -196,6 +196,7 @@ async def _obey(fleet: Fleet) -> None:
             said = asdict(commands.answer(fleet, line))
         except commands.CommandError as error:
             said = {"time_s": fleet.now, "error": str(error)}
+        said["time_s"] = round(said["time_s"], 6)
         click.echo(json.dumps(said))
 
 

@@ -13,7 +13,7 @@ from controller.emulator import headers as h
 from controller.emulator.validation import port_exists
 from controller.openflow.codes import ErrorCode
 from controller.openflow.model import Field
-from controller.openflow.wire import MessageType
+from controller.openflow.wire import DecodeError, MessageType
 
 _MATCH_OFFSET = 48
 _MATCH = Struct("!HH")
@@ -86,3 +86,13 @@ def _value_error(field: Field, value: int, mask: int) -> ErrorCode | None:
     wrong = wrong or (field is Field.ARP_OP and value > 0xFF)
     wrong = wrong or (field is Field.IN_PORT and not port_exists(value))
     return ErrorCode.BAD_MATCH_BAD_VALUE if wrong else None
+
+
+def _of_a_match(code: ErrorCode | None) -> bool:
+    return code is None or code.name.startswith("BAD_MATCH")
+
+
+def what_is_wrong(message: bytes, error: DecodeError) -> ErrorCode:
+    """What Open vSwitch calls the error of a message that cannot be decoded."""
+    found = match_error(message) if _of_a_match(error.code) else None
+    return found or error.code or ErrorCode.BAD_REQUEST_BAD_LEN

@@ -17,7 +17,7 @@ from controller.emulator.validation import (
     port_exists,
 )
 from controller.openflow.codes import ErrorCode
-from controller.openflow.messages import FlowCommand, FlowFlag, FlowMod, RemovedReason, TableConfig
+from controller.openflow.messages import FlowCommand, FlowFlag, FlowMod, RemovedReason
 from controller.openflow.model import (
     ALL_TABLES,
     ANY_GROUP,
@@ -166,6 +166,7 @@ class CheckedFlowMod:
             self._keep_counters(entry, old)
             state.remove(old, None)
         state.insert(entry)
+        state.resized |= old is None
 
     def _modify(self, state: State, now: float) -> None:
         """Where nothing is selected, nothing happens."""
@@ -233,7 +234,7 @@ def select(state: State, table: int, wanted: Filter) -> list[Entry]:
 def _evict(state: State, table: int) -> None:
     """Make room in a full switch, where the table's configuration says so: the least important
     entry that will expire goes, of those the one that expires first."""
-    if not (state.persona.eviction and state.table_config[table].config & TableConfig.EVICTION):
+    if not (state.persona.eviction and state.settings[table].evicts):
         raise RefusedError(ErrorCode.FLOW_MOD_FAILED_TABLE_FULL)
     best: tuple[tuple[int, float], Entry] | None = None
     for entry in state.tables[table]:

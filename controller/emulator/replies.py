@@ -12,6 +12,7 @@ from controller.emulator.meters import MeterEntry
 from controller.emulator.ports import PortEntry, QueueState
 from controller.emulator.refusal import RefusedError
 from controller.emulator.state import State
+from controller.emulator.table_config import describe
 from controller.emulator.validation import match_headers, port_exists
 from controller.openflow import bodies
 from controller.openflow.codes import ErrorCode
@@ -141,8 +142,8 @@ class Answers:
 
     def _table_desc(self, _: bodies.TableDescRequest) -> Iterator[Any]:
         return _parts(
-            self._state.table_config,
-            lambda t: t,
+            range(len(self._state.settings)),
+            lambda number: describe(self._state, number),
             lambda found, more: bodies.TableDescReply(found, more),
             entries_per_part=500,
         )

@@ -12,7 +12,8 @@ from controller.emulator.meters import MeterEntry
 from controller.emulator.personas import Persona
 from controller.emulator.pipeline import Forwarding
 from controller.emulator.ports import PortTable
-from controller.openflow.messages import RemovedReason, TableDescription
+from controller.emulator.table_config import TableSettings, vacancy_events
+from controller.openflow.messages import RemovedReason, TableStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +37,30 @@ class State:
         self.tables = [FlowTable() for _ in range(persona.tables)]
         self.groups = GroupTable(ports.is_live)
         self.meters: dict[int, MeterEntry] = {}
-        self.table_config = [TableDescription(n) for n in range(persona.tables)]
+        self.settings = [TableSettings() for _ in range(persona.tables)]
         self.forwarding = Forwarding(self.tables, self.groups, ports)
         self.flows = 0
         self.changes = 0
         """Counts what was put into tables or taken out."""
+        self.watched: set[int] = set()
+        """The tables of which somebody wants vacancy events."""
+        self.resized = False
+        """Whether flows were added or removed, not just replaced, since vacancy was looked at."""
         self.removed: list[Removed] = []
+        self.table_events: list[TableStatus] = []
+        """Of vacancy, for controllers that asked to be told."""
         self._by_group: dict[int, set[Entry]] = {}
         self._by_meter: dict[int, set[Entry]] = {}
         self._expiries: list[tuple[float, int, Entry]] = []
         self._serial = 0
         self._journal: list[Callable[[], None]] | None = None
+        self._removed_before = 0
 
     # ---- Journal ----
 
     def begin(self) -> None:
         self._journal = []
+        self._removed_before = len(self.removed)
 
     def commit(self) -> None:
         self._journal = None
@@ -60,7 +69,8 @@ class State:
         journal, self._journal = self._journal, None
         for undo in reversed(journal or []):
             undo()
-        self.removed.clear()
+        del self.removed[self._removed_before :]
+        self.resized = False
 
     def _note(self, undo: Callable[[], None]) -> None:
         if self._journal is not None:
@@ -88,6 +98,7 @@ class State:
         self._take_out(entry)
         if reason is not None:
             self.removed.append(Removed(entry, reason))
+            self.resized = True
         self._note(lambda: self.insert(entry))
 
     def _take_out(self, entry: Entry) -> None:
@@ -123,6 +134,20 @@ class State:
                 heapq.heappush(self._expiries, (expiry[0], serial, entry))
             else:
                 self.remove(entry, RemovedReason(expiry[1]))
+                self.note_vacancy()
+
+    # ---- Room ----
+
+    def vacancy(self) -> int:
+        """Percent of the room for flows that is free, rounded down."""
+        room = self.persona.max_flows
+        return max(0, room - self.flows) * 100 // room if room else 0
+
+    def note_vacancy(self) -> None:
+        """To be called after each request, bundle or expiry, which may have changed flows."""
+        resized, self.resized = self.resized, False
+        if resized and self.watched:
+            self.table_events += vacancy_events(self)
 
     # ---- Groups ----
 

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from controller.emulator.counting import Counters
+from controller.emulator.flowing import DELIVERED, Flowing, count, flow
 from controller.emulator.network import Network
 from controller.emulator.path_table import FATES, LaneTable, PathTable, path_table
 from controller.emulator.routes import Demand, Fate, Route, Router
 from controller.emulator.seen import Seen
-from controller.emulator.sharing import Bools, Floats, Flows, Ints, levels, summed
+from controller.emulator.sharing import Floats, summed
 from controller.emulator.ways import Ways
 from controller.emulator.wires import End, NicRef
 from controller.fabric.model import PortRef
 
 BUFFER_BYTES = 1_000_000
 """In front of each wire: what a frame waits for where that is full."""
-_DELIVERED = FATES.index(Fate.DELIVERED)
 _NO_CARRIER = FATES.index(Fate.NO_CARRIER)
+_MANY = 1000
 _STALE_WAYS = 4
 """So many times the ways in use may be remembered."""
 
@@ -47,20 +48,6 @@ class Report:
     lost_bps: Floats
     astray_bps: Floats
     latency_s: Floats
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Flowing:
-    """All rates, until something changes. ``served`` and ``arrived`` are behind and in front of
-    each lane of each path, ``[S, H]``; ``past[S, H]`` is behind its wire, ``end[S]`` behind the
-    last."""
-
-    arrived: Floats
-    served: Floats
-    past: Floats
-    end: Floats
-    by_lane: Floats
-    full: Bools
 
 
 class Traffic:
@@ -90,7 +77,7 @@ class Traffic:
         self._routes: list[Route | None] = [None] * len(self._demands)
         self._unrouted = set(range(len(self._demands)))
         self._paths: PathTable | None = None
-        self._flowing: _Flowing | None = None
+        self._flowing: Flowing | None = None
         self._ways_in_use = 0
         self._seen = {name: Seen.of(node) for name, node in self._network.nodes.items()}
         self._touched.clear()
@@ -149,12 +136,12 @@ class Traffic:
     def report(self) -> Report:
         """How things are flowing now."""
         paths, flowing = self._current()
-        count = len(self._demands)
+        demands = len(self._demands)
 
         def total(rate: Floats) -> Floats:
-            return summed(paths.demand, rate, count)
+            return summed(paths.demand, rate, demands)
 
-        delivered = paths.fate == _DELIVERED
+        delivered = paths.fate == DELIVERED
         begin = flowing.arrived[:, 0]
         # A path without any lane ends where it begins.
         begin = np.where(paths.lane[:, 0] >= 0, begin, flowing.end)
@@ -202,7 +189,7 @@ class Traffic:
 
     # ---- Rates ----
 
-    def _current(self) -> tuple[PathTable, _Flowing]:
+    def _current(self) -> tuple[PathTable, Flowing]:
         self._refresh()
         assert self._paths is not None and self._flowing is not None
         return self._paths, self._flowing
@@ -223,7 +210,7 @@ class Traffic:
 
     def _route(self) -> None:
         fresh = {}
-        with _without_collector():
+        with _without_collector() if len(self._unrouted) > _MANY else nullcontext():
             for number in sorted(self._unrouted):
                 fresh[number] = self._routes[number] = self._router.route(self._demands[number])
         table = path_table(self._network, fresh, self._lanes, self._counters)
@@ -284,74 +271,13 @@ class Traffic:
             self.settle(name)
 
     def _flow(self) -> None:
+        if self._paths is None:
+            self._paths = path_table(self._network, {}, self._lanes, self._counters)
         paths = self._paths
-        if paths is None:
-            paths = self._paths = path_table(self._network, {}, self._lanes, self._counters)
-        lanes = self._lanes.lanes()
-        loss = np.append(self._lanes.loss(), 0.0)
-        lossy = bool(loss.any())
-        passes = np.ones(paths.lane.shape, order="F")
-        part = np.ones(paths.lane.shape, order="F")
-        if lossy:
-            np.multiply.accumulate(1.0 - loss[paths.lane], axis=1, out=passes)
-            part[:, 1:] = passes[:, :-1]
-        adapts = self._adapts[paths.demand]
-        weight = self._weight[paths.demand] * paths.share
-        offered = self._rate[paths.demand] * paths.share
-        # Nothing comes back from where these end, so a sender that adapts stops.
-        offered = np.where(adapts & (paths.fate != _DELIVERED), 0.0, offered)
-        flows = Flows(paths.lane, weight, offered, part, adapts)
-        level, full = levels(lanes, flows)
-        scale = part if lossy else (paths.lane >= 0).astype(np.float64, order="F")
-        if lossy:
-            scale = np.where(paths.lane >= 0, scale, 0.0)
-        scale *= weight[:, None]
-        served = scale * level
-        before = np.empty_like(level)
-        before[:, 0] = np.where(adapts, level[:, -1], offered / weight)
-        before[:, 1:] = level[:, :-1]
-        arrived = before
-        arrived *= scale
-        past = served * (1.0 - loss[paths.lane]) if lossy else served
-        end = weight * passes[:, -1] * level[:, -1]
-        by_lane = _summed(paths.lane, served, len(self._lanes))
-        self._flowing = _Flowing(arrived, served, past, end, by_lane, np.isfinite(full))
-        self._count(paths, self._flowing)
-
-    def _count(self, paths: PathTable, flowing: _Flowing) -> None:
-        """Octets and packets a second of everything that counts."""
-        count, frame_bits = len(self._lanes), self._frame_bits[paths.demand]
-        sent, dropped, received = self._lanes.counters()
-        ends_dead = np.flatnonzero(paths.dead >= 0)
-        counters = np.concatenate([sent[1], dropped[1], received[1], paths.dead[ends_dead]])
-        counter_count = self._counters.count
-        lossy = flowing.past is not flowing.served
-        rates = []
-        for unit in (np.full(len(frame_bits), 1 / 8), 1 / frame_bits):
-            served = flowing.served * unit[:, None]
-            past = flowing.past * unit[:, None] if lossy else served
-            of_lane = _summed(paths.lane, served, count)
-            over = _summed(paths.lane, past, count) if lossy else of_lane
-            missing = _summed(paths.lane, (flowing.arrived - flowing.served) * unit[:, None], count)
-            beside = np.concatenate(
-                [
-                    of_lane[sent[0]],
-                    np.maximum(missing, 0.0)[dropped[0]],
-                    over[received[0]],
-                    (flowing.end * unit)[ends_dead],
-                ]
-            )
-            of_counter = _summed(paths.first, past, counter_count)
-            of_counter += summed(counters, beside, counter_count)
-            rates.append((_summed(paths.way, past, self._counters.way_count), of_counter))
-        self._counters.set_rates(rates[0], rates[1])
+        self._flowing = flow(paths, self._lanes, self._weight, self._rate, self._adapts)
+        count(paths, self._lanes, self._counters, self._flowing, self._frame_bits)
         if not self._ways_in_use:
             self._ways_in_use = self._counters.way_count
-
-
-def _summed(index: Ints, values: Floats, count: int) -> Floats:
-    """As :func:`summed`, of tables of which -1 is no index and has no value."""
-    return summed((index.T + 1).ravel(), values.T.ravel(), count + 1)[1:]
 
 
 @contextmanager

@@ -13,30 +13,18 @@ classes are forgotten whose ways depended on its state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from controller.emulator import headers as h
+from controller.emulator.examined import Consulted, Examined
 from controller.emulator.flow_table import Entry, FlowTable
 from controller.emulator.groups import BucketState, GroupEntry
+from controller.emulator.header_changes import changed_by, flat, own_bits
 from controller.emulator.pipeline import Forwarding, Walk
-from controller.emulator.ports import PortTable
 from controller.emulator.state import State
-from controller.openflow.model import (
-    Action,
-    ApplyActions,
-    CopyField,
-    DecTtl,
-    GroupType,
-    Output,
-    PopVlan,
-    Port,
-    PushVlan,
-    SetField,
-    SetTtl,
-    WriteActions,
-)
+from controller.openflow.model import GroupType, Output, Port, SetField
 
 Slots: TypeAlias = int
 """A set of values modulo some power of two, as bits."""
@@ -46,9 +34,6 @@ HashFunction: TypeAlias = tuple[str, int]
 those of two are taken to be independent."""
 
 _ABOVE_SLOTS = 1 << 20
-_TAGS = 0
-for _place in (*h.VLANS, *h.VLAN_TPIDS):
-    _TAGS |= _place.mask
 _ALWAYS = h.ETH_TYPE.mask | h.IP_PROTO.mask | h.IP_FRAGMENT.mask | h.VLANS[0].mask
 ADDRESSES_AND_PORTS = h.IP_PROTO.mask
 for _place in (h.NW_SRC, h.NW_DST, h.IPV6_SRC, h.IPV6_DST, h.TP_SRC, h.TP_DST):
@@ -115,68 +100,6 @@ def widened(slots: Slots, modulus: int, to: int) -> Slots:
     return slots
 
 
-class _Examined:
-    """The tables of a switch, noting which bits of the headers lookups after the first depend
-    on. The first finds the entry that it is told."""
-
-    def __init__(self, tables: Sequence[FlowTable]) -> None:
-        self._tables = tables
-        self._table = tables[0]
-        self._number = 0
-        self._first: Entry | None = None
-        self._begins = True
-        self._known: dict[tuple[int, int], Entry | None] = {}
-        self.mask = 0
-
-    def another_class(self, first: Entry | None) -> None:
-        self._first = first
-        self._known.clear()
-        self.mask = 0
-
-    def begin(self) -> None:
-        self._begins = True
-
-    def __len__(self) -> int:
-        return len(self._tables)
-
-    def __getitem__(self, number: int) -> _Examined:
-        self._table = self._tables[number]
-        self._number = number
-        return self
-
-    def find(self, headers: int) -> Entry | None:
-        if self._begins:
-            self._begins = False
-            return self._first
-        key = self._number, headers
-        if key in self._known:
-            return self._known[key]
-        entry, examined = self._table.examine(headers)
-        self._known[key] = entry
-        self.mask |= examined
-        return entry
-
-
-class _Consulted:
-    """The ports of a switch, noting whose state was asked for; None stands for that of all."""
-
-    def __init__(self, ports: PortTable) -> None:
-        self._ports = ports
-        self.numbers: set[int | None] = set()
-
-    def is_live(self, number: int) -> bool:
-        self.numbers.add(number)
-        return self._ports.is_live(number)
-
-    def forwards(self, number: int) -> bool:
-        self.numbers.add(number)
-        return self._ports.forwards(number)
-
-    def flooded(self) -> list[int]:
-        self.numbers.add(None)
-        return self._ports.flooded()
-
-
 class WayCache:
     """The classes seen so far of one switch, as long as its tables stay as they are."""
 
@@ -186,8 +109,8 @@ class WayCache:
         self._behind_entry: dict[int, dict[int, dict[int, Ways]]] = {}
         self._touched_by: dict[int, tuple[int, int, frozenset[int]]] = {}
         self._by_bucket: dict[int, tuple[dict[int, Slots], frozenset[int | None]]] = {}
-        self._examined = _Examined(state.tables)
-        self._consulted = _Consulted(state.ports)
+        self._examined = Examined(state.tables)
+        self._consulted = Consulted(state.ports)
         self._groups = state.groups.asking(self._consulted.is_live)
         self._forwarding = Forwarding(
             cast("list[FlowTable]", self._examined),
@@ -347,13 +270,13 @@ class WayCache:
         known = self._touched_by.get(id(owner))
         if known is None:
             decides, own, ports = 0, 0, _NO_PORTS
-            for action in _flat(doing):
+            for action in flat(doing):
                 if isinstance(action, SetField):
-                    own |= _own_bits(action)
+                    own |= own_bits(action)
                 elif isinstance(action, Output):
                     ports |= {action.port}
                 else:
-                    decides |= _changed_by(action)
+                    decides |= changed_by(action)
             known = self._touched_by[id(owner)] = decides, own | decides, ports
         return known
 
@@ -364,28 +287,3 @@ def _function(group: GroupEntry) -> HashFunction:
         return "symmetric", 0
     basis = selection.parameter & 0xFFFFFFFF
     return ("symmetric" if selection.parameter >> 32 == 1 else "dp"), basis
-
-
-def _flat(doing: Iterable[Any]) -> Iterable[Action]:
-    for each in doing:
-        if isinstance(each, ApplyActions | WriteActions):
-            yield from each.actions
-        else:
-            yield each
-
-
-def _own_bits(action: SetField) -> int:
-    place = h.PLACES[action.field]
-    return (place.ones if action.mask is None else action.mask) << place.shift
-
-
-def _changed_by(action: Action) -> int:
-    """The bits that an action changes, and those that it does so by."""
-    if isinstance(action, CopyField):
-        source = h.PLACES[action.source].part(action.source_offset, action.bits)
-        return source.mask | h.PLACES[action.target].part(action.target_offset, action.bits).mask
-    if isinstance(action, DecTtl | SetTtl):
-        return h.IP_TTL.mask
-    if isinstance(action, PushVlan | PopVlan):
-        return _TAGS
-    return 0

@@ -29,7 +29,7 @@ from controller.engine.reconciler import Reconciler
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
-from controller.intents.demands import DemandKey, Demands
+from controller.intents.demands import Demands
 from controller.intents.expand import connectivity
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
@@ -94,8 +94,8 @@ class Engine:
         self._statuses = StatusBook(statuses)
         self._adopting = False
         self._measurements = Measurements(fabric)
-        # Weights of a plan, demands, and those of the demands that the plan has no path for.
-        self._without_path: tuple[object, Demands, tuple[DemandKey, ...]] | None = None
+        # What pairs without a path follow from, and those.
+        self._without_path: tuple[tuple[object, ...], Mapping[str, list[str]]] | None = None
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._intents: dict[str, ev.WantedIntent] = {}
         self._a_priori = connectivity(fabric, {})
@@ -163,11 +163,12 @@ class Engine:
     def _next(self, now: float) -> list[Command]:
         """What follows from the state as it is, whatever event led to it."""
         out: list[Command] = []
-        previous = self._latest() or self._stored_plan
-        settled = self._storing is None and self.reconciler.settled()
-        request = self._planner.due(self._snapshots(), previous, settled, now)
-        if request is not None:
-            out.append(RequestPlan(request))
+        if self._planner.wanted:
+            previous = self._latest() or self._stored_plan
+            settled = self._storing is None and self.reconciler.settled()
+            request = self._planner.due(self._snapshots(), previous, settled, now)
+            if request is not None:
+                out.append(RequestPlan(request))
         if self._storing is None:
             out += self.reconciler.step(now)
         self.committed = self.plan is not None and self.reconciler.committed()
@@ -355,11 +356,9 @@ class Engine:
     # ---- reports --------------------------------------------------------------------------------
 
     def _progress(self) -> Progress:
-        pairs: dict[str, list[str]] = {}
+        pairs: Mapping[str, list[str]] = {}
         if self.plan is not None and self._planned_serial == self._serial:
-            for key in self._unroutable(self.plan):
-                for intent in self._intents_between(key.ingress, key.egress):
-                    pairs.setdefault(intent, []).append(f"{key.ingress} to {', '.join(key.egress)}")
+            pairs = self._unroutable(self.plan)
         return Progress(
             plan_id=self.plan.id if self.plan else 0,
             planned_serial=self._planned_serial,
@@ -373,12 +372,18 @@ class Engine:
             error=self._planner.last_error,
         )
 
-    def _unroutable(self, plan: Plan) -> tuple[DemandKey, ...]:
+    def _unroutable(self, plan: Plan) -> Mapping[str, list[str]]:
+        """Of each intent that has any, the pairs that the plan has no path for; as long as weights,
+        demands and intents stay the same, so do they."""
         known = self._without_path
-        if known is None or known[0] is not plan.weights or known[1] is not self.demands:
-            known = plan.weights, self.demands, unroutable(plan, self.demands)
-            self._without_path = known
-        return known[2]
+        of = plan.weights, self.demands, self._intents
+        if known is None or any(a is not b for a, b in zip(known[0], of, strict=True)):
+            pairs: dict[str, list[str]] = {}
+            for key in unroutable(plan, self.demands):
+                for intent in self._intents_between(key.ingress, key.egress):
+                    pairs.setdefault(intent, []).append(f"{key.ingress} to {', '.join(key.egress)}")
+            known = self._without_path = of, pairs
+        return known[1]
 
     def _intents_between(self, ingress: str, egress: tuple[str, ...]) -> Iterable[str]:
         for name, intent in self._intents.items():

@@ -57,6 +57,10 @@ class Planner:
     _retry_at_s: float = 0.0
     last_error: str = ""
 
+    @property
+    def wanted(self) -> bool:
+        return self._wanted is not None
+
     def want(self, reason: Reason) -> None:
         self._wanted = max(reason, self._wanted or reason)
 

@@ -39,8 +39,10 @@ class StatusBook:
         # Generation of each intent being withdrawn, and the serial of its removal.
         self._leaving: dict[str, tuple[int, int]] = {}
         self._reported = dict(reported)
+        self._last: Progress | None = None
 
     def want(self, intents: Mapping[str, WantedIntent], serial: int) -> None:
+        self._last = None
         for name in self._wanted.keys() - intents.keys():
             self._leaving[name] = (self._wanted.pop(name)[0].generation, serial)
         for name, intent in intents.items():
@@ -51,11 +53,15 @@ class StatusBook:
 
     def leave(self, generations: Mapping[str, int], serial: int) -> None:
         """These were being withdrawn before this book began."""
+        self._last = None
         self._leaving.update((name, (g, serial)) for name, g in generations.items())
 
     def changes(self, progress: Progress, edges: Mapping[str, frozenset[str]]) -> list[SetStatus]:
         """Statuses that differ from the last report. ``edges[nic]`` are the switches of a NIC."""
         out: list[SetStatus] = []
+        if progress == self._last:
+            return out
+        self._last = progress
         for name, (intent, serial) in self._wanted.items():
             last = self._reported.get(name)
             if progress.adopting and last and last.observed_generation == intent.generation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -69,6 +70,10 @@ class EmulatedLab:
             except subprocess.TimeoutExpired:
                 self.emulator.kill()
                 self.emulator.wait()
+        for pipe in (self.emulator.stdin, self.emulator.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
 
     def __enter__(self) -> EmulatedLab:
         return self

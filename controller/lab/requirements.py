@@ -49,4 +49,4 @@ def require() -> None:
     """Raise LabError unless a lab can run here."""
     sentence = missing()
     if sentence is not None:
-        raise LabError(sentence)
+        raise LabError(f"{sentence} Or take emulated switches: heald lab --emulated FILE.")

@@ -19,10 +19,10 @@ _MATCH = Struct("!HH")
 
 # (header without mask, bytes, all ones): thousands of matches are encoded at once, and properties
 # of an enumeration member are slow.
-_LAYOUT = {f: (f.value[0] << 16 | f.value[1] << 9 | f.bytes, f.bytes, f.all_ones) for f in Field}
-_FIELDS = {f.value[0] << 7 | f.value[1]: f for f in Field}
-_MATCHABLE = {f for f in Field if f.value[0] == OPENFLOW_BASIC}
-_RANK = {f: f.value[:2] for f in Field}
+_LAYOUT = {f: (f.order[0] << 16 | f.order[1] << 9 | f.bytes, f.bytes, f.all_ones) for f in Field}
+_FIELDS = {f.order[0] << 7 | f.order[1]: f for f in Field}
+_MATCHABLE = {f for f in Field if f.order[0] == OPENFLOW_BASIC}
+_RANK = {f: f.order for f in Field}
 
 # Nicira's older names (class, number) of fields that it numbered before OpenFlow did.
 _NICIRA_NAMES = {

@@ -23,7 +23,7 @@ class Bench:
         self.switch = Switch(0xD, entries, load(persona))
         self.version = version
         self.clock = 0.0
-        self._xid = 0
+        self.xid = 0
         self.connect("c")
 
     def connect(self, name: str, version: int | None = None) -> None:
@@ -34,8 +34,8 @@ class Bench:
     def say(self, *requests: Any, to: str = "c") -> Effects:
         data = b""
         for request in requests:
-            self._xid += 1
-            data += encode(request, self.version, self._xid)
+            self.xid += 1
+            data += encode(request, self.version, self.xid)
         return self.switch.receive(to, data, self.clock)
 
     def ask(self, *requests: Any, to: str = "c") -> list[Any]:

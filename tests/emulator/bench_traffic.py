@@ -75,10 +75,20 @@ def main(k: int) -> None:
         for name in net.nodes:
             traffic.settle(name)
 
-    def cut() -> None:
-        net.cut(random.Random(net.now).choice(net.fabric.links).name, net.now)
-        second()
-        second()
+    links = {link.name for link in net.fabric.links}
+
+    def used(layer: str) -> list[str]:
+        """Links that carry something, from switches of a layer upwards."""
+        above = {"e": "a", "a": "c"}[layer]
+        ends = [end for end, load in traffic.loads().items() if load and str(end)[0] == layer]
+        wires = [net.wire_at[end] for end in ends]
+        names = {wire.name for wire, way in wires if str(way.head)[0] == above}
+        return sorted(names & links)
+
+    def one_down(layer: str, where: str) -> None:
+        name = random.Random(net.now).choice(used(layer))
+        net.cut(name, net.now)
+        timed(f"second, {name} goes down, {where}", second)
 
     timed("first second, nothing known", second)
     for _ in range(3):
@@ -86,7 +96,11 @@ def main(k: int) -> None:
         timed("second, all counters of all switches written", settled)
         timed("second, all rates new, links hardly full", lambda: other_rates(1e6))
         timed("second, all rates new, a third of the links full", lambda: other_rates(2e8))
-        timed("second, one link goes down", cut)
+        one_down("e", "a third of the links full")
+        one_down("a", "a third of the links full")
+        other_rates(1e6)
+        one_down("e", "links hardly full")
+        one_down("a", "links hardly full")
 
 
 def timed(what: str, action: Callable[[], object]) -> None:

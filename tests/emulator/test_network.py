@@ -148,3 +148,39 @@ def test_requests_cut_anywhere_are_answered_alike() -> None:
         controller.net.receive("a", "c", bytes([octet]), 1.0)
     controller.run(1.0)
     assert [m.data for _, m in controller.of(messages.EchoReply)] == [b"abc"]
+
+
+def test_events_can_be_taken_a_few_at_a_time_in_their_order() -> None:
+    controller = connected()
+    at_once = connected()
+    link = LINE.links[0].name
+    for each in (controller, at_once):
+        for number in range(10):
+            act = each.net.mend if number % 2 else each.net.cut
+            act(link, 1.0 + number)
+    all_of_it = at_once.net.advance(20.0).messages
+    in_parts = []
+    while (due := controller.net.next_deadline()) is not None:
+        in_parts += controller.net.advance(20.0, most=3).messages
+        assert due <= controller.net.now <= 20.0
+    assert in_parts == all_of_it
+    assert len(in_parts) == 20
+    assert controller.net.advance(20.0).messages == []
+    assert controller.net.now == 20.0
+
+
+def test_frames_that_multiply_in_a_loop_are_lost_beyond_a_number() -> None:
+    net = network(fabrics.leaf_spine(4, 4, 1))
+    controller = Controller(net)
+    flood = messages.FlowMod(0, 0, 1, Match(), (ApplyActions((Output(Port.FLOOD),)),))
+    for switch in net.nodes:
+        controller.connect(switch, 0.0)
+        controller.say(switch, flood, 0.0)
+    net.send(NicRef("h1/eth0"), FRAME, 1.0)
+    net.advance(1.0)
+    taken = 0
+    while not net.frames_dropped:
+        net.advance(2.0, most=100)
+        taken += 100
+        assert taken < 1_000_000
+    assert net.frames_dropped < taken

@@ -13,7 +13,8 @@ from controller.emulator.shell import address
 from controller.emulator.shell.address import ControllerAddress
 from controller.emulator.shell.fleet import Fleet
 from controller.fabric.load import load
-from controller.openflow import encode
+from controller.openflow import encode, messages
+from controller.openflow.model import ApplyActions, Match, Output
 from controller.openflow.wire import MessageType, header
 from tests.emulator import tcp
 from tests.emulator.tcp import DEADLINE_S, Controller, message
@@ -102,3 +103,29 @@ def test_addresses() -> None:
     assert str(address.parse("tcp:[::1]:6653")) == "tcp:[::1]:6653"
     with pytest.raises(ValueError, match="private key"):
         address.parse("ssl:127.0.0.1:6653")
+
+
+async def test_a_question_is_answered_soon_while_others_are_being_filled() -> None:
+    flows = [messages.FlowMod(0, 0, n, Match(), (ApplyActions((Output(1),)),)) for n in range(4000)]
+    async with Controller() as controller, playing(controller.address) as fleet:
+        peers = await controller.all_of(fleet.fabric)
+        asked, *filled = peers.values()
+        answered: list[str] = []
+
+        async def ask(peer: tcp.Peer) -> None:
+            await peer.ask(messages.BarrierRequest(), messages.BarrierReply)
+            answered.append(peer.switch)
+
+        for peer in filled:
+            for flow in flows:
+                peer.say(flow)
+        waiting = [asyncio.ensure_future(ask(peer)) for peer in filled]
+        # Once the filling has begun, and long before it ends.
+        while not fleet.counts().flows:
+            await asyncio.sleep(0)
+        await ask(asked)
+        held = fleet.counts().flows
+        await asyncio.gather(*waiting)
+        assert answered[0] == asked.switch
+        assert held < len(flows) * len(filled) / 2
+        assert fleet.counts().flows == len(flows) * len(filled)

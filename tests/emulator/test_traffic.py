@@ -487,3 +487,22 @@ def test_nodes_can_be_off(leaf_spine: tuple[Network, Traffic]) -> None:
     net.power_on("l1", 2.0)
     net.advance(3.0)
     assert traffic.fates(0) == {Fate.DROPPED: pytest.approx(1.0)}
+
+
+def test_a_host_uses_its_second_link_while_the_first_is_down_and_both_afterwards() -> None:
+    net, _ = installed(fabrics.dual_homed(3, 2))
+    traffic = Traffic(net)
+    nic = net.fabric.nics[0]
+    traffic.offer([Demand(nic.id, net.fabric.nics[-1].id, 1e6)])
+
+    def begins() -> set[object]:
+        return {path.lanes[0][0] for path in traffic.route(0).paths}
+
+    first, second = NicRef(nic.id, 0), NicRef(nic.id, 1)
+    assert begins() == {first, second}
+    net.cut(str(first), 1.0)
+    net.advance(2.0)
+    assert begins() == {second}
+    net.mend(str(first), 2.0)
+    net.advance(3.0)
+    assert begins() == {first, second}

@@ -207,13 +207,13 @@ def read_all(net: Network) -> list[tuple[object, ...]]:
         for group in state.groups.all():
             found.append((name, "group", group.id, group.packets, group.bytes))
             for bucket in group.buckets:
-                key = group.id, bucket.bucket.id
-                found.append((name, "bucket", key, bucket.packets, bucket.bytes))
+                of_bucket = group.id, bucket.bucket.id
+                found.append((name, "bucket", of_bucket, bucket.packets, bucket.bytes))
     return sorted(found, key=lambda row: repr(row[:3]))
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_traffic_that_follows_changes_is_that_of_a_fresh_model(data: st.DataObject) -> None:
     """Rates, latencies, drops and every counter: two networks with the same edits, of which one
     gets a new model after each."""

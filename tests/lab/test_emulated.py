@@ -14,13 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from controller.lab.emulated import EmulatedLab
+from controller.lab.errors import LabError
+
 ROOT = Path(__file__).parents[2]
 TOPOLOGIES = ROOT / "topologies"
 LINE_S = 100.0
 """Twenty times what the slowest line takes, which is the first."""
 
 
-def heald(*arguments: str, **options: object) -> subprocess.Popen[str]:
+def heald(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "heald", *arguments],
         stdin=subprocess.PIPE,
@@ -172,6 +175,18 @@ def test_the_bench_reports_both_sides_apart() -> None:
     assert {"session", "brain"} <= set(found["controller_processes"])
     for used in (*found["switch_processes"].values(), *found["controller_processes"].values()):
         assert used["cpu_s"] > 0 and used["memory_bytes"] > 1 << 20
+
+
+def test_switches_that_have_ended_are_missed() -> None:
+    with EmulatedLab(TOPOLOGIES / "leaf-spine.yaml") as lab:
+        assert len(lab.command("switches").records()) == 6
+        with pytest.raises(LabError, match="there is no command 'nonsense'"):
+            lab.command("nonsense")
+        lab.emulator.kill()
+        lab.emulator.wait()
+        with pytest.raises(LabError, match="plays the switches has ended"):
+            lab.command("switches")
+    assert not lab.run_dir.exists()
 
 
 def test_what_an_emulated_lab_cannot_do_is_said() -> None:

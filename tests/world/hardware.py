@@ -43,6 +43,7 @@ class Hardware:
         self.network = network
         self.cut: set[str] = set()
         self.off: set[str] = set()
+        self.full: set[str] = set()
         self.losing: set[str] = set()
         self.connections: dict[str, Connection] = {}
         self._scheduler = scheduler
@@ -131,6 +132,7 @@ class Hardware:
         if full:
             limits = replace(PERSONA, max_flows=state.flows, max_groups=len(state.groups))
         state.persona = limits
+        (self.full.add if full else self.full.discard)(switch)
 
     def meddle(self, switch: str, share: float) -> None:
         """Another controller deletes a share of its entries."""

@@ -123,8 +123,8 @@ class Scheduler:
         heapq.heappush(self._timers, (time, next(self._numbers), act))
 
     def step(self) -> None:
-        """One event: deliver something, or let time pass where nothing is under way, and now and then
-        although something is."""
+        """One event: deliver something, or let time pass where nothing is under way, and now and
+        then although something is."""
         if self._ready and self.random.random() > 0.002:
             # random() is several times as fast as choice().
             queue = self._ready[int(self.random.random() * len(self._ready))]

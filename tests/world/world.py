@@ -109,6 +109,25 @@ class World:
             records[name].state is SwitchState.IN_SYNC for name in on
         )
 
+    def acts_on_what_is(self) -> bool:
+        """What is rolled out, to every switch, is the plan for the links and intents as they are,
+        and none refuses it in part."""
+        engine, dead = self.engine, self.hardware.dead
+        up = engine.link_state.up
+        rollout = engine.reconciler._rollout
+        return (
+            rollout is not None
+            and not self.hardware.full
+            and engine.plan is not None
+            and rollout.plan_id == engine.plan.id
+            and engine._planned_serial == engine._serial
+            and rollout.switches == self.network.switch_by_name.keys()
+            and all(
+                up[arc.index] == (arc.tail not in dead and arc.head not in dead)
+                for arc in self.network.arcs
+            )
+        )
+
     def desired(self) -> Tables:
         """A fresh compile of the newest snapshots."""
         assert self.engine.plan is not None

@@ -95,7 +95,7 @@ class _Poll:
 
 
 class Session:
-    """``clock`` is monotonic seconds, the one whose times go into samples. ``epoch`` is the brain's:
+    """``clock`` is monotonic seconds, whose times go into samples. ``epoch`` is that of the brain:
     a switch obeys the highest."""
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import heapq
 import socket
 from collections import deque
 from itertools import count
@@ -30,25 +31,32 @@ CLOSE_S = 5.0
 
 
 class Turns:
-    """Lets connections work off what they have received, one slice after the other."""
+    """Lets connections work off what they have received, a slice at a time: the one that has least
+    comes first. So questions are answered soon, whoever is being filled with flows, and of many
+    that are being filled each is done as early as it can be."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[Connection] = deque()
+        self._waiting: list[tuple[int, int, Connection]] = []
+        self._serial = count()
         self._due = False
 
     def ask(self, connection: Connection) -> None:
-        self._waiting.append(connection)
+        self._wait(connection)
         if not self._due:
             self._due = True
             self._loop.call_soon(self._take)
 
+    def _wait(self, connection: Connection) -> None:
+        entry = connection.backlog_bytes, next(self._serial), connection
+        heapq.heappush(self._waiting, entry)
+
     def _take(self) -> None:
         until = self._loop.time() + TURN_S
         while self._waiting and self._loop.time() < until:
-            connection = self._waiting.popleft()
+            _, _, connection = heapq.heappop(self._waiting)
             if connection.work():
-                self._waiting.append(connection)
+                self._wait(connection)
         self._due = bool(self._waiting)
         if self._due:
             self._loop.call_soon(self._take)
@@ -135,7 +143,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._rest = b""
         self._backlog: deque[bytes] = deque()
-        self._backlog_bytes = 0
+        self.backlog_bytes = 0
         self._greeted = False
         self._waits_for: set[str] = set()
 
@@ -178,8 +186,8 @@ class Connection(asyncio.BufferedProtocol):
                 continue
             self._greeted = True
             self._backlog.append(message)
-            self._backlog_bytes += len(message)
-        if self._backlog_bytes > BACKLOG_LIMIT_BYTES:
+            self.backlog_bytes += len(message)
+        if self.backlog_bytes > BACKLOG_LIMIT_BYTES:
             self._hold("backlog")
         if was_idle and self._backlog:
             self._player.turns.ask(self)
@@ -218,8 +226,8 @@ class Connection(asyncio.BufferedProtocol):
             message = self._backlog.popleft()
             size += len(message)
             data.append(message)
-        self._backlog_bytes -= size
-        if self._backlog_bytes < BACKLOG_LIMIT_BYTES // 2:
+        self.backlog_bytes -= size
+        if self.backlog_bytes < BACKLOG_LIMIT_BYTES // 2:
             self._release("backlog")
         if data:
             player = self._player

@@ -174,9 +174,10 @@ class RecordCodec:
         self._parts = [s for s in self._steps if isinstance(s, _PartStep)]
         # Most records are a block, and one part behind it.
         self._follows: tuple[_Block, _PartStep] | None = None
-        if len(self._steps) == 2 and len(self._parts) == 1 and self._steps[1] is self._parts[0]:
-            if not (self._parts[0].spread or self._parts[0].chosen_by):
-                self._follows = self._blocks[0], self._parts[0]
+        if len(self._blocks) == len(self._parts) == 1:
+            block, part = self._blocks[0], self._parts[0]
+            if self._steps == [block, part] and not (part.spread or part.chosen_by):
+                self._follows = block, part
         self._fixed = sum(b.struct.size for b in self._blocks)
         said = {n for b in self._blocks for n, _ in b.plain}
         said |= {s.name for b in self._blocks for s, _, _ in b.mapped}
