@@ -11,8 +11,9 @@ from typing import TypeAlias, TypeVar
 
 from controller.dataplane import ids
 from controller.dataplane.entries import Entries, children
-from controller.dataplane.pipeline import INGRESS_TABLES
+from controller.dataplane.pipeline import Table
 from controller.dataplane.tables import Phase, SwitchTables, Tables, Updates
+from controller.dataplane.transit import ANY_GENERATION
 from controller.openflow import encode
 from controller.openflow.model import Flow, FlowKey, Group, Meter, OpaqueFlow
 from controller.openflow.wire import HEADER_BYTES
@@ -115,6 +116,7 @@ def changes(installed: Tables, desired: Tables) -> Changes:
 
 
 _NOTHING = SwitchTables()
+_INGRESS = {int(Table.CLASSIFY): Phase.CLASSIFY_FLOWS, int(Table.GUARD): Phase.GUARD_FLOWS}
 _COOKIE = slice(8, 16)
 _MODIFY = b"\0\1"
 
@@ -132,11 +134,22 @@ def _switch(has: SwitchTables, wants: SwitchTables) -> dict[Phase, list[Change]]
             phase = Phase.TRANSIT_GROUPS if transit else Phase.INGRESS_GROUPS
             out[phase].append(_put(wants.groups, group_id, message, taken))
     held, wanted = has.flows.messages, wants.flows.messages
+    trees = {
+        message[_COOKIE]
+        for key, message in held.items()
+        if key.table == Table.TRANSIT and key.priority == ANY_GENERATION
+    }
     for key, message in wanted.items():
         if held.get(key) != message:
-            ingress = key.table in INGRESS_TABLES
-            phase = Phase.INGRESS_FLOWS if ingress else Phase.TRANSIT_FLOWS
-            out[phase].append(Change(Verb.ADD, message, partial(wants.flows.__getitem__, key)))
+            if key.table in _INGRESS:
+                phase = _INGRESS[key.table]
+            elif key in held or (key.table == Table.TRANSIT and message[_COOKIE] in trees):
+                # In the second case a rule for all generations decides now what this one shall.
+                phase = Phase.CHANGED_TRANSIT_FLOWS
+            else:
+                phase = Phase.NEW_TRANSIT_FLOWS
+            entry = partial(wants.flows.__getitem__, key)
+            out[phase].append(Change(Verb.ADD, message, entry))
     gone = [_delete_flow(has, key) for key in held if key not in wanted]
     gone += [_delete_spoiled(flow) for key, flow in has.spoiled_flows.items() if key not in wanted]
     out[Phase.REMOVE_FLOWS] = [change for _, change in sorted(gone, key=itemgetter(0))]

@@ -41,10 +41,6 @@ class Table(IntEnum):
     ADVERTISE = 5
 
 
-INGRESS_TABLES = frozenset({Table.GUARD, Table.CLASSIFY})
-"""Tables that decide which labels are written; all others act on labels that were written."""
-
-
 Spelled: TypeAlias = tuple[Bucket, str]
 """A bucket and its ``repr``: groups are named by their content, and most buckets are in many."""
 

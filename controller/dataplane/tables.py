@@ -80,16 +80,20 @@ Tables: TypeAlias = Mapping[str, SwitchTables]
 class Phase(IntEnum):
     """Make-before-break: no switch starts a phase before every switch has finished the one before.
 
-    New labels exist everywhere before an ingress writes them; old ones go after the last ingress
-    has stopped.
+    New labels exist everywhere before an ingress writes them, or a rule that packets use already
+    repairs to them; old ones go after the last ingress has stopped. Guards say by which
+    classification a packet goes, so they come after it: where a switch has no room for the new one,
+    packets still go by the old.
     """
 
     TRANSIT_GROUPS = 0
-    TRANSIT_FLOWS = 1
-    INGRESS_GROUPS = 2
-    INGRESS_FLOWS = 3
-    REMOVE_FLOWS = 4
-    REMOVE_GROUPS = 5
+    NEW_TRANSIT_FLOWS = 1
+    CHANGED_TRANSIT_FLOWS = 2
+    INGRESS_GROUPS = 3
+    CLASSIFY_FLOWS = 4
+    GUARD_FLOWS = 5
+    REMOVE_FLOWS = 6
+    REMOVE_GROUPS = 7
 
 
 @dataclass(frozen=True, slots=True)

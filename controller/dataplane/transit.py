@@ -29,7 +29,7 @@ from controller.openflow.model import (
     ToGroup,
 )
 
-_OWN_EGRESS, _EXACT, _ANY_GENERATION = 300, 200, 100
+_OWN_EGRESS, _EXACT, ANY_GENERATION = 300, 200, 100
 
 
 @dataclass
@@ -141,7 +141,7 @@ class Transit:
             if not backups:
                 builder.label_flow(
                     Table.TRANSIT,
-                    _ANY_GENERATION,
+                    ANY_GENERATION,
                     labels.of_tree(egress, tree),
                     output(port),
                     _cookie(egress, tree),

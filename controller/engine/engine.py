@@ -170,7 +170,7 @@ class Engine:
             if request is not None:
                 out.append(RequestPlan(request))
         if self._storing is None:
-            out += self.reconciler.step(now)
+            out += self.reconciler.step(now, self._starting)
         self.committed = self.plan is not None and self.reconciler.committed()
         if self.committed:
             self._committed_serial = self._planned_serial

@@ -23,6 +23,9 @@ PHASE_TIMEOUT_S = 20.0
 MESSAGE_TIMEOUT_S = 0.05
 """... this much longer for each of its messages. One that answers nothing at all is found sooner,
 by its session."""
+READING_S = 5.0
+"""A switch that is being read for less is waited for before anything is sent to the others, which
+may build on what it still lacks."""
 ENTRIES_AT_A_TIME = 1000
 """Compared in one go; some 5 ms. A switch with more is compared whole."""
 
@@ -157,7 +160,7 @@ class Reconciler:
         out: list[Command] = []
         for record in self.records.values():
             if record.state is SwitchState.FAILED and now >= record.retry_at_s:
-                out.append(self._read_again(record))
+                out.append(self._read_again(record, now))
         if self._rollout is not None and now > self._give_up_s:
             error = "no answer to a batch in time"
             out += self._abandon(self._rollout.waiting_for, error, now)
@@ -165,10 +168,11 @@ class Reconciler:
 
     # ---- rolling out ----------------------------------------------------------------------------
 
-    def step(self, now: float) -> list[Command]:
-        """Carry on with the rollout, or start one where installed and desired differ."""
+    def step(self, now: float, starting: bool) -> list[Command]:
+        """Carry on with the rollout, or start one where installed and desired differ. ``starting``:
+        switches without a session are on the way, and are waited for as well."""
         while True:
-            if self._rollout is None and not self._begin():
+            if self._rollout is None and not self._begin(now, starting):
                 return self._continue()
             assert self._rollout is not None
             batches = self._rollout.advance()
@@ -195,9 +199,14 @@ class Reconciler:
                 self.records[name].settle(self._rollout.desired[name])
             self._rollout = None
 
-    def _begin(self) -> bool:
+    def _begin(self, now: float, starting: bool) -> bool:
         """Start a rollout over all known switches if any of them needs one, and once all of them
         have been compared."""
+        for record in self.records.values():
+            if record.state is SwitchState.READING and now - record.read_at_s < READING_S:
+                return False
+            if record.state is SwitchState.ABSENT and starting:
+                return False
         known = {
             r.name: r.installed
             for r in self.records.values()
@@ -255,12 +264,12 @@ class Reconciler:
                 record.fail(error, now)
                 out.append(Log("error", f"{name} failed a change: {error}; it is read again"))
             else:
-                out.append(self._read_again(record))
+                out.append(self._read_again(record, now))
         return out
 
     @staticmethod
-    def _read_again(record: SwitchRecord) -> Command:
-        record.state, record.installed = SwitchState.READING, None
+    def _read_again(record: SwitchRecord, now: float) -> Command:
+        record.state, record.installed, record.read_at_s = SwitchState.READING, None, now
         return ReadSwitch(record.name, record.session)
 
     def _drop(self, switch: str) -> None:

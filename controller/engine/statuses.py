@@ -120,11 +120,12 @@ def _status(
         if progress.installing:
             message = "switches are being programmed"
             return _as(intent, progress, IntentState.INSTALLING, Reason.INSTALLING, message)
-        message = "waiting for switches to connect"
+        message = "waiting for switches to be read"
+        if progress.absent:
+            message = f"waiting for {', '.join(sorted(progress.absent))} to connect"
         return _as(intent, progress, IntentState.PLANNED, Reason.PLANNED, message)
-    if progress.absent and progress.starting:
-        # Any of them may be on the way.
-        message = f"waiting for {', '.join(sorted(progress.absent))}"
+    if absent and progress.starting:
+        message = f"waiting for {absent}"
         return _as(intent, progress, IntentState.INSTALLING, Reason.INSTALLING, message)
     if absent:
         message = f"{absent} without a session: it goes on forwarding, but changes do not reach it"

@@ -45,7 +45,7 @@ def test_no_switch_starts_a_phase_before_all_have_finished_the_last() -> None:
     world.event(ev.BatchDone("leaf3", held[0].session, held[0].batch))
     phases = [batch.phase for batch in world.sent]
     assert all(a <= b for a, b in pairwise(phases))
-    assert phases[-1] >= Phase.INGRESS_FLOWS
+    assert phases[-1] >= Phase.GUARD_FLOWS
     assert world.engine.committed
 
 
@@ -89,8 +89,8 @@ def test_a_switch_that_never_connects_is_planned_around_until_it_does() -> None:
     world = World(network := fabric(), everyone(network))
     world.connect("leaf1", "leaf2", "leaf3", "leaf4", "spine1")
     world.pass_time(3)
-    assert world.states["all"][-1] is IntentState.INSTALLING
-    assert world.statuses["all"].message == "waiting for spine2"
+    assert world.states["all"][-1] is IntentState.PLANNED
+    assert world.statuses["all"].message == "waiting for spine2 to connect"
     world.pass_time(10)
     assert world.states["all"][-1] is IntentState.ACTIVE
     assert load_through(world, "spine2") == 0

@@ -123,8 +123,8 @@ class Story:
 
     def _full(self, switch: str) -> None:
         self._note(f"{switch} is full")
-        # Of a change that is refused in part, the rest is in its tables all the same.
-        self.failed |= {switch, f"{switch}'s tables"}
+        # It may refuse what a failure elsewhere asks for.
+        self.failed.add(switch)
         self.hardware.fill(switch, True)
 
     def _meddling(self, switch: str) -> None:
@@ -180,7 +180,8 @@ class Story:
         for probe in self.hardware.probes.changed():
             was_arriving = probe in self.arriving
             self._judge(probe)
-            if was_arriving and not probe.arrives and self.world.acts_on_what_is():
+            knows = self._is_read() and self.world.acts_on_what_is()
+            if was_arriving and not probe.arrives and knows:
                 pair = probe.source, probe.target
                 assert pair not in set(self._joined()), f"black hole in an update: {probe}"
         # The walk from scratch knows nothing of groups that lead to none.

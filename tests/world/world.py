@@ -110,14 +110,12 @@ class World:
         )
 
     def acts_on_what_is(self) -> bool:
-        """What is rolled out, to every switch, is the plan for the links and intents as they are,
-        and none refuses it in part."""
+        """Every switch gets what is rolled out: the plan for the links and intents as they are."""
         engine, dead = self.engine, self.hardware.dead
         up = engine.link_state.up
         rollout = engine.reconciler._rollout
         return (
             rollout is not None
-            and not self.hardware.full
             and engine.plan is not None
             and rollout.plan_id == engine.plan.id
             and engine._planned_serial == engine._serial
