@@ -117,7 +117,7 @@ def changes(installed: Tables, desired: Tables) -> Changes:
 
 _NOTHING = SwitchTables()
 _INGRESS = {int(Table.CLASSIFY): Phase.CLASSIFY_FLOWS, int(Table.GUARD): Phase.GUARD_FLOWS}
-_COOKIE = slice(8, 16)
+_COOKIE, _KIND = slice(8, 16), 11
 _MODIFY = b"\0\1"
 
 
@@ -141,7 +141,7 @@ def _switch(has: SwitchTables, wants: SwitchTables) -> dict[Phase, list[Change]]
     }
     for key, message in wanted.items():
         if held.get(key) != message:
-            if key.table in _INGRESS:
+            if key.table in _INGRESS and message[_KIND] != ids.Kind.FABRIC_PORT:
                 phase = _INGRESS[key.table]
             elif key in held or (key.table == Table.TRANSIT and message[_COOKIE] in trees):
                 # In the second case a rule for all generations decides now what this one shall.

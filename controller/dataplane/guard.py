@@ -56,7 +56,7 @@ def install_guard(fabric: Fabric, policy: Policy, switch: str, builder: SwitchBu
             _ADMIT,
             {Field.IN_PORT: port},
             (GotoTable(Table.QUEUE),),
-            ids.cookie(ids.Kind.GUARD, port),
+            ids.cookie(ids.Kind.FABRIC_PORT, port),
         )
     for ref, nic in fabric.nics_on[switch]:
         if nic.id not in policy.zone_of:

@@ -44,6 +44,7 @@ class Kind(IntEnum):
     QUEUE = 5
     TRANSIT = 6
     DELIVER = 7
+    FABRIC_PORT = 8
 
 
 class IngressKind(IntEnum):
