@@ -33,25 +33,33 @@ def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None =
         found = Exact(scaled).optimise()
         share = found.share
     else:
-        found = _descended(network, demand, scaled, start)
+        found = _descended(network, demand, scaled, start, TARGET_GAP)
         share = toward_plain(scaled, found.share, scaled.mlu(found.share))
     return finish(network, demand, paths, share, found, found.solver)
 
 
-def optimum(network: Network, demand: Demand, paths: Paths) -> Found:
+def optimum(
+    network: Network,
+    demand: Demand,
+    paths: Paths,
+    start: Floats | None = None,
+    target_gap: float = TARGET_GAP,
+) -> Found:
     """Shares and prices of the MLU problem alone, without balancing what does not bind."""
     scaled = Scaled(network, demand, paths)
     if _exactly(scaled):
         return Exact(scaled).optimise(refine=False)
-    return _descended(network, demand, scaled, None)
+    return _descended(network, demand, scaled, start, target_gap)
 
 
 def _exactly(scaled: Scaled) -> bool:
     return len(scaled.columns) <= EXACT_PATHS or bool(kernels.problem)
 
 
-def _descended(network: Network, demand: Demand, scaled: Scaled, start: Floats | None) -> Found:
-    found = descend(scaled, start, TARGET_GAP)
+def _descended(
+    network: Network, demand: Demand, scaled: Scaled, start: Floats | None, target_gap: float
+) -> Found:
+    found = descend(scaled, start, target_gap, ACCEPTED_GAP)
     mlu = scaled.mlu(found.share)
     bound = dual_bound(network, demand, scaled.paths, found.price)
     if mlu <= bound * (1 + ACCEPTED_GAP):
