@@ -9,7 +9,7 @@ Nothing the solver says is trusted: shares are repaired, and ``certificate`` eva
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -24,7 +24,8 @@ from controller.optimizer.scaled import Scaled
 
 MAX_MIN_ROUNDS = 3
 REFINED_PATHS = 2_000
-LIMIT_S = {"GLOP": 5.0, "PDLP": 60.0}
+PARAMETERS: Mapping[str, str] = {}
+LIMIT_S: Mapping[str, float] = {"GLOP": 5.0, "PDLP": 60.0}
 
 
 def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None = None) -> Solution:
@@ -44,8 +45,15 @@ class Exact:
     utilisation; ``sums`` one for each demand.
     """
 
-    def __init__(self, scaled: Scaled, solvers: Sequence[str] = ("GLOP", "PDLP")) -> None:
+    def __init__(
+        self,
+        scaled: Scaled,
+        solvers: Sequence[str] = ("GLOP", "PDLP"),
+        limit_s: Mapping[str, float] = LIMIT_S,
+        parameters: Mapping[str, str] = PARAMETERS,
+    ) -> None:
         self.scaled, self.solvers = scaled, solvers
+        self.limit_s, self.parameters = limit_s, parameters
         self.count = count = len(scaled.columns)
         if not count:
             return
@@ -116,12 +124,14 @@ class Exact:
             np.concatenate((demands, limits)),
         )
         for solver in self.solvers:
-            answer = program.solve(solver, LIMIT_S[solver], linear)
+            answer = program.solve(
+                solver, self.limit_s[solver], linear, self.parameters.get(solver, "")
+            )
             if answer is not None:
                 break
         else:
             none = np.zeros(self.scaled.arc_count)
-            return Found(self.scaled.plain, none, "none", LIMIT_S[solver])
+            return Found(self.scaled.plain, none, "none", self.limit_s[solver])
         price = np.zeros(self.scaled.arc_count)
         price[self.arcs] = np.where(free, np.maximum(0.0, -answer.dual[len(demands) :]), 0.0)
         self.scaled.price_left_out(price)

@@ -9,6 +9,7 @@ import numpy as np
 from ortools.linear_solver.python import model_builder_helper
 from scipy import sparse
 
+from controller.optimizer import stopwatch
 from controller.optimizer.problem import Floats
 
 # Its stubs are wrong about arrays.
@@ -49,9 +50,9 @@ def solve(solver: str, limit_s: float, program: Program, parameters: str = "") -
     helper.set_time_limit_in_seconds(limit_s)
     if parameters:
         helper.set_solver_specific_parameters(parameters)
+    began = stopwatch.now()
     helper.solve(model)
+    seconds = stopwatch.now() - began
     if helper.status() != ortools.SolveStatus.OPTIMAL:
         return None
-    return Optimum(
-        np.array(helper.variable_values()), np.array(helper.dual_values()), helper.wall_time()
-    )
+    return Optimum(np.array(helper.variable_values()), np.array(helper.dual_values()), seconds)
