@@ -36,12 +36,13 @@ def sweep(
         for p in range(begin, end):
             for k in range(first[p], first[p + 1]):
                 level[arcs[k]] -= share[p] * rate[g] * inverse[arcs[k]]
-        low, high = 0.0, np.inf
+        low, high, lone = 0.0, np.inf, begin
         for p in range(begin, end):
             alone = 0.0
             for k in range(first[p], first[p + 1]):
                 alone = max(alone, level[arcs[k]] + rate[g] * inverse[arcs[k]])
-            high = min(high, alone)
+            if alone < high:
+                high, lone = alone, p
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
             total = 0.0
@@ -55,6 +56,9 @@ def sweep(
         for p in range(begin, end):
             share[p] = room(p, first, arcs, inverse, level, high)
             total += share[p]
+        if not total > 0.0:
+            # Others' loads are so large that this one is lost in their rounding.
+            share[lone] = total = 1.0
         for p in range(begin, end):
             share[p] /= total
             for k in range(first[p], first[p + 1]):
