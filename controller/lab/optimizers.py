@@ -25,7 +25,7 @@ from controller.optimizer.warm import warm_up
 PDLP_TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5")
 PDLP_PARAMETERS = (
     "num_threads: 2 termination_criteria {{ simple_optimality_criteria {{ "
-    "eps_optimal_absolute: 1e-9 eps_optimal_relative: {} }} }}"
+    "eps_optimal_absolute: {0} eps_optimal_relative: {0} }} }}"
 )
 
 

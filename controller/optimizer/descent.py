@@ -38,17 +38,21 @@ def descend(
     target_gap: float,
     accepted_gap: float = 0.0,
     most_sweeps: int = 400,
+    price: Floats | None = None,
 ) -> Found:
     """Shares and prices with a gap of at most ``target_gap``; or, where progress has stalled, of
     ``accepted_gap``; or else the best after ``most_sweeps``.
 
-    Begins from the shares ``start[P]``, by default the plain spread.
+    Begins from the shares ``start[P]``, by default the plain spread, and from the bound that
+    ``price[A]`` proves, such as the prices found before a failure.
     """
     began = stopwatch.now()
     if not len(scaled.columns):
         return Found(scaled.plain, np.zeros(scaled.arc_count), "none", 0.0)
     run = _Run(scaled, start)
     run.judge()
+    if price is not None:
+        run.trust(price)
     gaps = [run.gap]
     while run.gap > target_gap and run.sweeps < most_sweeps:
         run.round(target_gap)
@@ -58,17 +62,16 @@ def descend(
                 break
             run.restart()
             gaps = [run.gap]
-    price = run.price
-    scaled.price_left_out(price)
+    scaled.price_left_out(run.price)
     share = scaled.share(run.best)
-    return Found(share, price, "descent", stopwatch.now() - began)
+    return Found(share, run.price, "descent", stopwatch.now() - began)
 
 
 class _Run:
     def __init__(self, scaled: Scaled, start: Floats | None) -> None:
         keep = np.zeros(len(scaled.paths), bool)
         keep[scaled.columns] = True
-        self.paths = scaled.paths.only(keep)
+        self.paths = scaled.paths if keep.all() else scaled.paths.only(keep)
         self.bounds = self.paths.bounds
         self.rate = scaled.rate[scaled.columns][self.bounds[:-1]]
         self.inverse = scaled.inverse() / scaled.unit
@@ -105,6 +108,13 @@ class _Run:
         lower = flows.cheapest(self.bounds, self.paths.first, self.paths.arcs, cost, self.rate)
         if lower > self.lower:
             self.lower, self.price = lower, price.copy()
+
+    def trust(self, price: Floats) -> None:
+        """Take what the prices prove, and begin as sharp as the gap then asks for."""
+        if price.sum() > 0:
+            self._bound(price)
+        self.sharpness = max(self.sharpness, AHEAD * self.logarithm / max(self.gap, 1e-6))
+        self._forget()
 
     def restart(self) -> None:
         """Loosen shares that are stuck, for they were moved by too few arcs too soon."""
