@@ -15,7 +15,7 @@ import click
 from controller.cli import render
 
 if TYPE_CHECKING:
-    from controller.lab.optimizers import Problem, Run
+    from controller.lab.optimizers import Operations, Problem, Run
     from controller.optimizer.instances import Instance
 
 QUICK = ("ft8_a2a", "ft16_a2a", "ls512_rail", "ls512_moe", "ls512_os")
@@ -40,6 +40,7 @@ to keep the gap, and that run alone counts.
     "--instances", default=",".join(QUICK), help=f"Comma-separated, or all [{','.join(QUICK)}]"
 )
 @click.option("--peers", default=",".join(PEERS), help=f"Of these [{','.join(PEERS)}]")
+@click.option("--operations", is_flag=True, help="Also re-optimise after failures, and audit them.")
 @click.option("--gap", default=0.01, help="Stop at a proven gap of this [0.01]")
 @click.option("--limit", default=60.0, metavar="SECONDS", help="For each peer [60]")
 @click.option(
@@ -49,7 +50,13 @@ to keep the gap, and that run alone counts.
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON line for each problem and run.")
 def optimizer(
-    instances: str, peers: str, gap: float, limit: float, network: Path | None, as_json: bool
+    instances: str,
+    peers: str,
+    operations: bool,
+    gap: float,
+    limit: float,
+    network: Path | None,
+    as_json: bool,
 ) -> None:
     """Solve fabrics to a proven gap, beside linear programming and published ideas."""
     from controller.lab import optimizers
@@ -72,11 +79,18 @@ def optimizer(
             file = Path(directory, "problem.npz")
             problem = optimizers.build(name, known[name](), file)
             runs = [_best(name, file, peer, gap, limit) for peer in asked]
+            work = optimizers.operations(name, file, gap, limit) if operations else None
             if as_json:
-                for said in (asdict(problem), *map(asdict, runs)):
+                for said in (
+                    asdict(problem),
+                    *map(asdict, runs),
+                    *([asdict(work)] if work else []),
+                ):
                     click.echo(json.dumps(said))
             else:
                 _print(problem, runs)
+                if operations:
+                    click.echo(_said(work))
 
 
 def _known(network: Path | None) -> Mapping[str, Callable[[], Instance]]:
@@ -102,6 +116,17 @@ def _best(name: str, file: Path, peer: str, gap: float, limit: float) -> Run:
             break
     assert best is not None
     return best
+
+
+def _said(work: Operations | None) -> str:
+    if work is None:
+        return "operations: not done in time"
+    return (
+        f"after one link failed ({work.failures} times): repaired in {1e3 * work.repair_s:.0f} ms, "
+        f"optimised to {100 * work.gap_worst:.2f} % in {1e3 * work.optimise_median_s:.0f} ms "
+        f"(worst {1e3 * work.optimise_worst_s:.0f} ms); all {work.audit_links:,} links audited in "
+        f"{1e3 * work.audit_s:.0f} ms: {work.audit_worst:.2f} times the utilisation at worst"
+    )
 
 
 def _print(problem: Problem, runs: list[Run]) -> None:

@@ -12,16 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from controller.optimizer import portfolio
+from controller.optimizer.audit import audit, links_of, survivors
 from controller.optimizer.baselines import BASELINES
 from controller.optimizer.certificate import Found, Solution, finish
+from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
 from controller.optimizer.instances import Instance
 from controller.optimizer.linear import Exact
-from controller.optimizer.paths import Paths, trace
+from controller.optimizer.paths import Paths, load, trace
 from controller.optimizer.problem import Demand, Network
 from controller.optimizer.scaled import Scaled
 from controller.optimizer.warm import warm_up
 
+FAILURES = 5
 PDLP_TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5")
 PDLP_PARAMETERS = (
     "num_threads: 2 termination_criteria {{ simple_optimality_criteria {{ "
@@ -59,6 +62,23 @@ class Run:
     solver_s: float
     memory_mb: int
     problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Work on a solution that is in force, in seconds of CPU: after each of ``failures`` links
+    failed alone, to a certified ``gap`` (median and worst); and the audit of every link, whose
+    worst MLU is ``audit_worst`` of that without failures."""
+
+    instance: str
+    failures: int
+    repair_s: float
+    optimise_median_s: float
+    optimise_worst_s: float
+    gap_worst: float
+    audit_links: int
+    audit_s: float
+    audit_worst: float
 
 
 def build(name: str, instance: Instance, file: Path) -> Problem:
@@ -103,6 +123,16 @@ def run(name: str, file: Path, method: str, gap: float, limit_s: float) -> Run:
     return Run(**json.loads(done.stdout.splitlines()[-1]))
 
 
+def operations(name: str, file: Path, gap: float, limit_s: float) -> Operations | None:
+    """In a process of its own; None where it fails or takes longer than ``limit_s``."""
+    command = [sys.executable, "-m", __name__, name, str(file), "operations", str(gap), "0"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s + 60)
+    except subprocess.TimeoutExpired:
+        return None
+    return None if done.returncode else Operations(**json.loads(done.stdout.splitlines()[-1]))
+
+
 def _failed(name: str, method: str, problem: str) -> Run:
     return Run(name, method, "", np.inf, 0.0, None, 0.0, 0.0, 0.0, 0, problem)
 
@@ -139,6 +169,37 @@ def _solve(
     return finish(network, demand, paths, found.share, found, found.solver)
 
 
+def _operate(name: str, network: Network, demand: Demand, paths: Paths, gap: float) -> Operations:
+    """Links that carry something, picked at random, fail one at a time."""
+    before = descend(Scaled(network, demand, paths), None, gap)
+    carried = load(paths, before.share * demand.rate_bps[paths.demand], len(network.tail))
+    links = [link for link in links_of(network) if carried[link].any()]
+    clock = time.process_time
+    repaired, optimised, gaps = [], [], []
+    for i in np.random.default_rng(0).choice(len(links), FAILURES, replace=False).tolist():
+        began = clock()
+        rest, share = survivors(paths, before.share, links[i])
+        repaired.append(clock() - began)
+        scaled = Scaled(network, demand, rest)
+        found = descend(scaled, share, gap, price=before.price)
+        solution = finish(network, demand, rest, found.share, found, found.solver)
+        optimised.append(clock() - began)
+        gaps.append(solution.gap)
+    began = clock()
+    said = audit(network, demand, paths, before.share, links)
+    return Operations(
+        name,
+        FAILURES,
+        max(repaired),
+        sorted(optimised)[FAILURES // 2],
+        max(optimised),
+        max(gaps),
+        len(links),
+        clock() - began,
+        float(said.mlu.max()) / Scaled(network, demand, paths).mlu(before.share),
+    )
+
+
 def _peak_memory_mb() -> int:
     """Of this process alone: ``getrusage`` counts its parent's before it became this program."""
     status = Path("/proc/self/status").read_text()
@@ -152,6 +213,9 @@ def main() -> None:
         demand = Demand(*(data[x] for x in ("source", "egress", "rate_bps")))
         paths = Paths(*(data[f"path_{x}"] for x in Paths.__dataclass_fields__))
     warm_up()
+    if method == "operations":
+        print(json.dumps(asdict(_operate(name, network, demand, paths, float(gap)))))
+        return
     wall, cpu = time.perf_counter(), time.process_time()
     solution = _solve(network, demand, paths, method, float(gap), float(limit))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu

@@ -109,7 +109,7 @@ def dragonfly(routers: int, global_links: int, trees: int = 8) -> Instance:
     return _all_to_all(nodes, np.array(links), np.array(capacity), nodes, trees, rng)
 
 
-def wide_area(graph: Mapping[str, Any], trees: int = 8) -> Instance:
+def wide_area(graph: Mapping[str, Any], trees: int = 4) -> Instance:
     """A network as node-link JSON with capacities, and gravity demands between all nodes."""
     index = {node["id"]: i for i, node in enumerate(graph["nodes"])}
     arcs = np.array([(index[x["source"]], index[x["target"]]) for x in graph["links"]])
