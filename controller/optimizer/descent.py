@@ -19,7 +19,7 @@ from controller.optimizer.paths import load
 from controller.optimizer.problem import Floats
 from controller.optimizer.scaled import Scaled
 
-TRIES = 2
+TRIES = 4
 SWEEPS_A_ROUND = 4
 FIRST, AHEAD, SHARPER, DRIFT = 4.0, 1.5, 2.0, 1.05
 """Sharpness in units of log(arcs): at first, and at most this over the gap; its growth in a round
