@@ -21,15 +21,12 @@ from controller.optimizer.instances import Instance
 from controller.optimizer.linear import Exact
 from controller.optimizer.paths import Paths, load, trace
 from controller.optimizer.problem import Demand, Network
+from controller.optimizer.program import pdlp_parameters
 from controller.optimizer.scaled import Scaled
 from controller.optimizer.warm import warm_up
 
 FAILURES = 5
 PDLP_TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5")
-PDLP_PARAMETERS = (
-    "num_threads: 2 termination_criteria {{ simple_optimality_criteria {{ "
-    "eps_optimal_absolute: {0} eps_optimal_relative: {0} }} }}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +160,7 @@ def _solve(
         found = Found(share, np.zeros(len(network.tail)), "", 0.0)
     else:
         solver, _, tolerance = method.upper().partition("-")
-        parameters = {"PDLP": PDLP_PARAMETERS.format(tolerance)} if tolerance else {}
+        parameters = {"PDLP": pdlp_parameters(float(tolerance))} if tolerance else {}
         exact = Exact(Scaled(network, demand, paths), (solver,), {solver: limit_s}, parameters)
         found = exact.optimise(refine=False)
     return finish(network, demand, paths, found.share, found, found.solver)

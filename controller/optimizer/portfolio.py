@@ -14,11 +14,13 @@ from controller.optimizer.hedging import toward_plain
 from controller.optimizer.linear import Exact
 from controller.optimizer.paths import Paths
 from controller.optimizer.problem import Demand, Floats, Network
+from controller.optimizer.program import pdlp_parameters
 from controller.optimizer.scaled import Scaled
 
 EXACT_PATHS = 4_000
 TARGET_GAP = 1e-3
 ACCEPTED_GAP = 1e-2
+PDLP_LIMIT_S = {"PDLP": 20.0}
 
 
 def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None = None) -> Solution:
@@ -59,12 +61,19 @@ def _exactly(scaled: Scaled) -> bool:
 def _descended(
     network: Network, demand: Demand, scaled: Scaled, start: Floats | None, target_gap: float
 ) -> Found:
-    found = descend(scaled, start, target_gap, ACCEPTED_GAP)
-    mlu = scaled.mlu(found.share)
-    bound = dual_bound(network, demand, scaled.paths, found.price)
-    if mlu <= bound * (1 + ACCEPTED_GAP):
-        return found
-    other = Exact(scaled, ("PDLP",)).optimise(refine=False)
-    best = found if mlu <= scaled.mlu(other.share) else other
-    tight = found if bound >= dual_bound(network, demand, scaled.paths, other.price) else other
-    return Found(best.share, tight.price, "descent, PDLP", found.seconds + other.seconds)
+    best = tight = descend(scaled, start, target_gap, ACCEPTED_GAP)
+    seconds, solver = best.seconds, best.solver
+    mlu, bound = scaled.mlu(best.share), dual_bound(network, demand, scaled.paths, best.price)
+    for tolerance in (target_gap / 10, target_gap / 100):
+        if mlu <= bound * (1 + ACCEPTED_GAP):
+            break
+        exact = Exact(scaled, ("PDLP",), PDLP_LIMIT_S, {"PDLP": pdlp_parameters(tolerance)})
+        found = exact.optimise(refine=False)
+        seconds, solver = seconds + found.seconds, "descent, PDLP"
+        reached = scaled.mlu(found.share)
+        proven = dual_bound(network, demand, scaled.paths, found.price)
+        if reached < mlu:
+            best, mlu = found, reached
+        if proven > bound:
+            tight, bound = found, proven
+    return Found(best.share, tight.price, solver, seconds)

@@ -35,6 +35,14 @@ class Optimum:
     seconds: float
 
 
+def pdlp_parameters(tolerance: float) -> str:
+    """Two threads, and a tolerance for residuals and objective that is no proof of a gap."""
+    return (
+        "num_threads: 2 termination_criteria { simple_optimality_criteria { "
+        f"eps_optimal_absolute: {tolerance} eps_optimal_relative: {tolerance} }} }}"
+    )
+
+
 def solve(solver: str, limit_s: float, program: Program, parameters: str = "") -> Optimum | None:
     """By ``GLOP`` or ``PDLP``, with parameters in their own words; None if not solved in time."""
     model = ortools.ModelBuilderHelper()
