@@ -31,12 +31,11 @@ def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None =
     paths.
     """
     scaled = Scaled(network, demand, paths)
-    if _exactly(scaled):
-        found = Exact(scaled).optimise()
-        share = found.share
-    else:
-        found = _descended(network, demand, scaled, start, TARGET_GAP)
-        share = toward_plain(scaled, found.share, scaled.mlu(found.share))
+    found = _exact(scaled, refine=True)
+    if found is not None:
+        return finish(network, demand, paths, found.share, found, found.solver)
+    found = _descended(network, demand, scaled, start, TARGET_GAP)
+    share = toward_plain(scaled, found.share, scaled.mlu(found.share))
     return finish(network, demand, paths, share, found, found.solver)
 
 
@@ -49,13 +48,18 @@ def optimum(
 ) -> Found:
     """Shares and prices of the MLU problem alone, without balancing what does not bind."""
     scaled = Scaled(network, demand, paths)
-    if _exactly(scaled):
-        return Exact(scaled).optimise(refine=False)
-    return _descended(network, demand, scaled, start, target_gap)
+    found = _exact(scaled, refine=False)
+    return found or _descended(network, demand, scaled, start, target_gap)
 
 
-def _exactly(scaled: Scaled) -> bool:
-    return len(scaled.columns) <= EXACT_PATHS or bool(kernels.problem)
+def _exact(scaled: Scaled, refine: bool) -> Found | None:
+    """By linear programming, where that is quick or all there is."""
+    if kernels.problem:
+        return Exact(scaled).optimise(refine)
+    if len(scaled.columns) > EXACT_PATHS:
+        return None
+    found = Exact(scaled, ("GLOP",)).optimise(refine)
+    return found if found.solver == "GLOP" or not len(scaled.columns) else None
 
 
 def _descended(
