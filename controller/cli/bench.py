@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from controller.cli import render
+from controller.cli.bench_optimizer import optimizer
 from controller.distribution import require_own_packages
 from controller.lab import large
 from controller.lab.emulated import EmulatedLab
@@ -25,6 +26,9 @@ _SWITCHES = {"emulated": EmulatedLab, "openvswitch": OvsLab}
 @click.group()
 def bench() -> None:
     """Measure the controller on this machine."""
+
+
+bench.add_command(optimizer)
 
 
 @bench.command(

@@ -14,7 +14,7 @@ import numpy as np
 
 from controller.optimizer.family import Family
 from controller.optimizer.graph import Graph
-from controller.optimizer.problem import Forest, Ints, Network
+from controller.optimizer.problem import Forest, Ints, Network, check_network
 
 MAX_TREE_ID = 1023
 
@@ -44,10 +44,11 @@ def grow(
     they did not know. Of those beyond ``trees_per_egress`` the ``idle`` go that no failure needs.
     No new tree has an id that any previous one has, or that is ``reserved``.
 
-    Raises ValueError when an egress runs out of tree ids.
+    Raises ValueError when an egress runs out of tree ids, and for arrays that make no sense.
     """
     if sources is None:
         sources = {node for group in members for node in group}
+    check_network(network)
     graph = Graph(network)
     egress: list[int] = []
     ids: list[int] = []

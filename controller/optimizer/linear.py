@@ -9,20 +9,23 @@ Nothing the solver says is trusted: shares are repaired, and ``certificate`` eva
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy import sparse
 
+from controller.optimizer import program
 from controller.optimizer.certificate import Found, Solution, finish
 from controller.optimizer.hedging import toward_plain
 from controller.optimizer.paths import Paths, load, utilisation
 from controller.optimizer.problem import Demand, Floats, Network
-from controller.optimizer.program import Rows, minimise
+from controller.optimizer.program import Program
 from controller.optimizer.scaled import Scaled
 
 MAX_MIN_ROUNDS = 3
 REFINED_PATHS = 2_000
-LIMIT_S = {"GLOP": 5.0, "PDLP": 60.0}
+PARAMETERS: Mapping[str, str] = {}
+LIMIT_S: Mapping[str, float] = {"GLOP": 5.0, "PDLP": 60.0}
 
 
 def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None = None) -> Solution:
@@ -36,135 +39,135 @@ def solve(network: Network, demand: Demand, paths: Paths, start: Floats | None =
 
 
 class Exact:
-    """The linear programs of one scaled problem, by the first of the ``solvers`` that succeeds."""
+    """The linear programs of one scaled problem, by the first of the ``solvers`` that succeeds.
 
-    def __init__(self, scaled: Scaled, solvers: Sequence[str] = ("GLOP", "PDLP")) -> None:
-        self.solvers = solvers
-        self.scaled, self.network, self.paths = scaled, scaled.network, scaled.paths
-        self.columns, self.arc_count = scaled.columns, scaled.arc_count
-        self.coefficients = self._coefficients() if len(self.columns) else []
+    ``matrix`` has a row for each arc in use, ``arcs``, of what the shares of the columns add to its
+    utilisation; ``sums`` one for each demand.
+    """
 
-    def _coefficients(self) -> list[tuple[int, list[int], list[float]]]:
-        """For each arc in use: the columns that cross it and what one unit of each adds to it."""
-        hops = self.paths.hops
-        used = np.zeros(len(self.paths), bool)
-        used[self.columns] = True
-        arc = self.paths.arcs[np.repeat(used, hops)]
-        row = np.repeat(np.arange(len(self.columns)), hops[self.columns])
-        value = self.scaled.rate[self.columns[row]] / (
-            self.network.capacity_bps[arc] * self.scaled.unit
+    def __init__(
+        self,
+        scaled: Scaled,
+        solvers: Sequence[str] = ("GLOP", "PDLP"),
+        limit_s: Mapping[str, float] = LIMIT_S,
+        parameters: Mapping[str, str] = PARAMETERS,
+    ) -> None:
+        self.scaled, self.solvers = scaled, solvers
+        self.limit_s, self.parameters = limit_s, parameters
+        self.count = count = len(scaled.columns)
+        if not count:
+            return
+        used = np.zeros(len(scaled.paths), bool)
+        used[scaled.columns] = True
+        paths = scaled.paths.only(used)
+        self.owner = np.repeat(np.arange(len(paths.bounds) - 1), np.diff(paths.bounds))
+        self.sums = sparse.csr_matrix(
+            (np.ones(count), np.arange(count), paths.bounds), shape=(self.owner[-1] + 1, count)
         )
-        order = np.argsort(arc, kind="stable")
-        arcs, first = np.unique(arc[order], return_index=True)
-        edges = np.append(first, len(order))
-        return [
-            (int(a), row[order[i:j]].tolist(), value[order[i:j]].tolist())
-            for a, i, j in zip(arcs, edges[:-1], edges[1:], strict=True)
-        ]
+        inverse = scaled.inverse() / scaled.unit
+        value = np.repeat(scaled.rate[scaled.columns], paths.hops) * inverse[paths.arcs]
+        by_column = sparse.csc_matrix(
+            (value, paths.arcs, paths.first), shape=(scaled.arc_count, count)
+        )
+        self.arcs = np.unique(paths.arcs)
+        self.matrix = by_column.tocsr()[self.arcs]
 
     def optimise(self, refine: bool = True) -> Found:
         """The best shares found and the prices of the first program; ``refine``: and balance what
         does not bind."""
-        none = np.zeros(self.arc_count)
-        if not len(self.columns):
-            return Found(self.scaled.plain, none, "none", 0.0)
-        level: dict[int, float] = {}
-        best, best_mlu = self.scaled.plain, self.scaled.unit
-        first: Found | None = None
-        seconds = 0.0
-        worst = 1.0
-        for _ in range(MAX_MIN_ROUNDS):
-            found = self._minimise_worst(level)
-            seconds += found.seconds
-            if first is None:
-                first = found
-                if self.scaled.mlu(found.share) < best_mlu:
-                    best, best_mlu = found.share, self.scaled.mlu(found.share)
-            solved = found.solver == "GLOP"
-            if not refine:
-                return Found(best, first.price, first.solver, seconds)
-            if not solved or len(self.columns) > REFINED_PATHS:
-                best = toward_plain(self.scaled, best, best_mlu)
-                return Found(best, first.price, first.solver, seconds)
-            reached = utilisation(
-                load(self.paths, found.share * self.scaled.rate, self.arc_count), self.network
-            )
-            worst = max(
-                (reached[a] / self.scaled.unit for a, _, _ in self.coefficients if a not in level),
-                default=0.0,
-            )
-            binding = {
-                a: worst
-                for a, _, _ in self.coefficients
-                if a not in level and found.price[a] > 1e-9
-            }
-            level |= binding
-            if not binding or worst < 1e-3:
+        scaled = self.scaled
+        if not self.count:
+            return Found(scaled.plain, np.zeros(scaled.arc_count), "none", 0.0)
+        level = np.full(len(self.arcs), np.nan)
+        first = self._minimise_worst(level)
+        mlu = scaled.mlu(first.share)
+        best, best_mlu = (first.share, mlu) if mlu < scaled.unit else (scaled.plain, scaled.unit)
+        if not refine:
+            return Found(best, first.price, first.solver, first.seconds)
+        if first.solver != "GLOP" or self.count > REFINED_PATHS:
+            best = toward_plain(scaled, best, best_mlu)
+            return Found(best, first.price, first.solver, first.seconds)
+        found, seconds, rounds = first, first.seconds, 1
+        while True:
+            carried = load(scaled.paths, found.share * scaled.rate, scaled.arc_count)
+            reached = utilisation(carried, scaled.network)[self.arcs] / scaled.unit
+            free = np.isnan(level)
+            worst = float(reached[free].max(initial=0.0))
+            binding = free & (found.price[self.arcs] > 1e-9)
+            level[binding] = worst
+            if not binding.any() or worst < 1e-3 or rounds == MAX_MIN_ROUNDS:
                 break
-        final = self._spread(level, worst)
-        if final is not None:
-            seconds += final.seconds
-            if self.scaled.mlu(final.share) <= best_mlu * (1 + 1e-5):
-                best = final.share
-        assert first is not None
+            found = self._minimise_worst(level)
+            if found.solver != "GLOP":
+                break
+            seconds += found.seconds
+            rounds += 1
+        spread = self._spread(np.where(np.isnan(level), worst, level))
+        if spread is not None:
+            share, more = spread
+            seconds += more
+            if scaled.mlu(share) <= best_mlu * (1 + 1e-5):
+                best = share
         return Found(best, first.price, first.solver, seconds)
 
-    def _base(self) -> Rows:
-        rows = Rows([], [], [], [])
-        demand = self.paths.demand[self.columns]
-        edges = np.flatnonzero(np.diff(demand, prepend=-1, append=-1))
-        for i, j in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            rows.add(list(range(i, j)), [1.0] * (j - i), 1.0, 1.0)
-        return rows
-
-    def _minimise_worst(self, level: dict[int, float]) -> Found:
-        """Least worst utilisation of the arcs outside ``level``, which keep theirs."""
-        count = len(self.columns)
-        rows = self._base()
-        head = len(rows.low)
-        for arc, columns, values in self.coefficients:
-            if arc in level:
-                rows.add(columns, values, -np.inf, _slack(level[arc]))
-            else:
-                rows.add([*columns, count], [*values, -1.0], -np.inf, 0.0)
-        cost = np.zeros(count + 1)
-        cost[-1] = 1.0
+    def _minimise_worst(self, level: Floats) -> Found:
+        """Least worst utilisation of the arcs without a ``level[L]`` (NaN) that they keep."""
+        free = np.isnan(level)
+        worst = sparse.csr_matrix(-free[:, None].astype(np.float64))
+        matrix = sparse.bmat([[self.sums, None], [self.matrix, worst]])
+        demands = np.ones(self.sums.shape[0])
+        limits = np.where(free, 0.0, _slack(level))
+        linear = Program(
+            np.append(np.zeros(self.count), 1.0),
+            matrix,
+            np.concatenate((demands, np.full(len(limits), -np.inf))),
+            np.concatenate((demands, limits)),
+        )
         for solver in self.solvers:
-            answer = minimise(solver, LIMIT_S[solver], cost, rows)
+            answer = program.solve(
+                solver, self.limit_s[solver], linear, self.parameters.get(solver, "")
+            )
             if answer is not None:
                 break
         else:
-            return Found(self.scaled.plain, np.zeros(self.arc_count), "none", LIMIT_S[solver])
-        x, dual, seconds = answer
-        price = np.zeros(self.arc_count)
-        for (arc, _, _), y in zip(self.coefficients, dual[head:], strict=True):
-            price[arc] = max(0.0, -y) if arc not in level else 0.0
+            none = np.zeros(self.scaled.arc_count)
+            return Found(self.scaled.plain, none, "none", self.limit_s[solver])
+        price = np.zeros(self.scaled.arc_count)
+        price[self.arcs] = np.where(free, np.maximum(0.0, -answer.dual[len(demands) :]), 0.0)
         self.scaled.price_left_out(price)
-        return Found(self.scaled.share(x[:count]), price, solver, seconds)
+        return Found(self.scaled.share(answer.x[:-1]), price, solver, answer.seconds)
 
-    def _spread(self, level: dict[int, float], worst: float) -> Found | None:
-        """Within the reached utilisations, the widest spread of each demand over shortest paths."""
-        count = len(self.columns)
-        demand = self.paths.demand[self.columns]
-        _, owner = np.unique(demand, return_inverse=True)
-        owner = owner.reshape(-1)
-        rows = self._base()
-        for arc, columns, values in self.coefficients:
-            rows.add(columns, values, -np.inf, _slack(level.get(arc, worst)))
-        plain = self.scaled.plain[self.columns]
-        for i in np.flatnonzero(plain > 0).tolist():
-            rows.add([i, count + int(owner[i])], [1 / plain[i], -1.0], -np.inf, 0.0)
-        rate = self.scaled.rate[self.columns]
-        weight = np.zeros(int(owner.max()) + 1)
-        weight[owner] = np.sqrt(rate / rate.max())
-        detour = 2 * weight[owner] * (plain <= 0)
-        answer = minimise("GLOP", LIMIT_S["GLOP"], np.concatenate((detour, weight)), rows)
+    def _spread(self, level: Floats) -> tuple[Floats, float] | None:
+        """Within these utilisations, the widest spread of each demand over its shortest paths, and
+        the seconds that it took."""
+        plain = self.scaled.plain[self.scaled.columns]
+        short = np.flatnonzero(plain > 0)
+        rows = np.arange(len(short))
+        shape = (len(short), self.count)
+        above = sparse.csr_matrix((1 / plain[short], (rows, short)), shape=shape)
+        widest = sparse.csr_matrix(
+            (-np.ones(len(short)), (rows, self.owner[short])),
+            shape=(len(short), len(self.sums.indptr) - 1),
+        )
+        matrix = sparse.bmat([[self.sums, None], [self.matrix, None], [above, widest]])
+        demands = np.ones(self.sums.shape[0])
+        free = np.full(len(level) + len(short), -np.inf)
+        rate = self.scaled.rate[self.scaled.columns]
+        weight = np.zeros(len(demands))
+        weight[self.owner] = np.sqrt(rate / rate.max())
+        detour = 2 * weight[self.owner] * (plain <= 0)
+        linear = Program(
+            np.concatenate((detour, weight)),
+            matrix,
+            np.concatenate((demands, free)),
+            np.concatenate((demands, _slack(level), np.zeros(len(short)))),
+        )
+        answer = program.solve("GLOP", LIMIT_S["GLOP"], linear)
         if answer is None:
             return None
-        x, _, seconds = answer
-        return Found(self.scaled.share(x[:count]), np.zeros(self.arc_count), "GLOP", seconds)
+        return self.scaled.share(answer.x[: self.count]), answer.seconds
 
 
-def _slack(level: float) -> float:
+def _slack(level: Floats) -> Floats:
     """Solvers keep constraints to some 1e-7; the next program needs that much room."""
     return level * (1 + 1e-7) + 1e-7

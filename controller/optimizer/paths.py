@@ -7,7 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.optimizer.kernels import flows, ways
-from controller.optimizer.problem import Bools, Demand, Floats, Forest, Indices, Ints, Network
+from controller.optimizer.problem import (
+    Bools,
+    Demand,
+    Floats,
+    Forest,
+    Indices,
+    Ints,
+    Network,
+    check_demand,
+    check_network,
+)
 
 THIN = 1 / 32
 
@@ -62,8 +72,10 @@ def trace(network: Network, forest: Forest, demand: Demand) -> Paths:
     """All paths over arcs with capacity. A demand without one has no row.
 
     A node where a tree does nothing is a member if some arc of the tree leads to it; else the tree
-    does not reach it.
+    does not reach it. Raises ValueError for arrays that make no sense.
     """
+    check_network(network)
+    check_demand(network, demand)
     order = np.lexsort((np.arange(len(forest.egress)), forest.egress))
     grouped = forest.egress[order]
     low = np.searchsorted(grouped, demand.egress, "left")

@@ -7,6 +7,7 @@ of member nodes; a tree of an egress leads every node that can reach a member to
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,3 +48,39 @@ class Demand:
     source: Ints
     egress: Ints
     rate_bps: Floats
+
+
+def check_network(network: Network) -> None:
+    """Raises ValueError, naming the first arc that is wrong."""
+    nodes, arcs = network.nodes, len(network.tail)
+    if not len(network.head) == len(network.capacity_bps) == arcs:
+        raise ValueError(
+            f"{arcs} tails, {len(network.head)} heads and {len(network.capacity_bps)} capacities: "
+            "give one of each for every arc"
+        )
+    for name, ends in (("tail", network.tail), ("head", network.head)):
+        _refuse((ends < 0) | (ends >= nodes), f"arc {{}} has no {name} among {nodes} nodes", ends)
+    capacity = network.capacity_bps
+    _refuse(~((capacity >= 0) & np.isfinite(capacity)), "arc {} has no capacity >= 0", capacity)
+
+
+def check_demand(network: Network, demand: Demand) -> None:
+    """Raises ValueError, naming the first demand that is wrong."""
+    source, rate = demand.source, demand.rate_bps
+    if not len(source) == len(demand.egress) == len(rate):
+        raise ValueError(
+            f"{len(source)} sources, {len(demand.egress)} egresses and {len(rate)} rates: give one "
+            "of each for every demand"
+        )
+    _refuse(
+        (source < 0) | (source >= network.nodes),
+        f"demand {{}} has no source among {network.nodes} nodes",
+        source,
+    )
+    _refuse(~((rate >= 0) & np.isfinite(rate)), "demand {} has no rate >= 0", rate)
+
+
+def _refuse(wrong: Bools, text: str, values: npt.NDArray[Any]) -> None:
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise ValueError(f"{text.format(first)}: {values[first]}")

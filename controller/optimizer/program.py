@@ -1,51 +1,66 @@
-"""Linear programs, and OR-Tools to solve them."""
+"""Linear programs as sparse arrays, and OR-Tools to solve them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from ortools.linear_solver import linear_solver_pb2, pywraplp
+from ortools.linear_solver.python import model_builder_helper
+from scipy import sparse
 
+from controller.optimizer import stopwatch
 from controller.optimizer.problem import Floats
 
-
-@dataclass(slots=True)
-class Rows:
-    """Linear constraints ``low <= row . x <= high`` as they are gathered."""
-
-    columns: list[list[int]]
-    values: list[list[float]]
-    low: list[float]
-    high: list[float]
-
-    def add(self, columns: list[int], values: list[float], low: float, high: float) -> None:
-        self.columns.append(columns)
-        self.values.append(values)
-        self.low.append(low)
-        self.high.append(high)
+# Its stubs are wrong about arrays.
+ortools: Any = model_builder_helper
 
 
-def minimise(
-    name: str, limit_s: float, cost: Floats, rows: Rows
-) -> tuple[Floats, Floats, float] | None:
-    """Minimise ``cost . x`` for x >= 0. Values, duals and seconds, or None if not solved."""
-    model = linear_solver_pb2.MPModelProto()
-    for c in cost.tolist():
-        model.variable.add(lower_bound=0.0, objective_coefficient=c)
-    for columns, values, low, high in zip(
-        rows.columns, rows.values, rows.low, rows.high, strict=True
-    ):
-        model.constraint.add(
-            var_index=columns, coefficient=values, lower_bound=low, upper_bound=high
-        )
-    solver = pywraplp.Solver.CreateSolver(name)
-    solver.SetTimeLimit(int(1000 * limit_s))
-    solver.LoadModelFromProto(model)
-    status = solver.Solve()
-    seconds = solver.wall_time() / 1000
-    if status != pywraplp.Solver.OPTIMAL:
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Minimise ``cost . x`` for x >= 0 and ``low <= matrix x <= high``."""
+
+    cost: Floats
+    matrix: Any
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optimum:
+    """Values, the rows' duals, and seconds in the solver."""
+
+    x: Floats
+    dual: Floats
+    seconds: float
+
+
+def pdlp_parameters(tolerance: float) -> str:
+    """Two threads, and a tolerance for residuals and objective that is no proof of a gap."""
+    return (
+        "num_threads: 2 termination_criteria { simple_optimality_criteria { "
+        f"eps_optimal_absolute: {tolerance} eps_optimal_relative: {tolerance} }} }}"
+    )
+
+
+def solve(solver: str, limit_s: float, program: Program, parameters: str = "") -> Optimum | None:
+    """By ``GLOP`` or ``PDLP``, with parameters in their own words; None if not solved in time."""
+    model = ortools.ModelBuilderHelper()
+    model.fill_model_from_sparse_data(
+        np.zeros(len(program.cost)),
+        np.full(len(program.cost), np.inf),
+        program.cost,
+        program.low,
+        program.high,
+        sparse.csr_matrix(program.matrix),
+    )
+    helper = ortools.ModelSolverHelper(solver.lower())
+    helper.set_time_limit_in_seconds(limit_s)
+    if parameters:
+        helper.set_solver_specific_parameters(parameters)
+    began = stopwatch.now()
+    helper.solve(model)
+    seconds = stopwatch.now() - began
+    if helper.status() != ortools.SolveStatus.OPTIMAL:
         return None
-    answer = linear_solver_pb2.MPSolutionResponse()
-    solver.FillSolutionResponseProto(answer)
-    return np.array(answer.variable_value), np.array(answer.dual_value), seconds
+    return Optimum(np.array(helper.variable_values()), np.array(helper.dual_values()), seconds)

@@ -6,7 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from controller.optimizer import buckets, portfolio
+from controller.optimizer import baselines, buckets, portfolio
+from controller.optimizer.audit import audit, links_of
 from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
 from controller.optimizer.paths import trace
@@ -36,4 +37,6 @@ def warm_up() -> None:
     paths = trace(network, forest, demand)
     found = descend(Scaled(network, demand, paths), None, 1e-2)
     solution = portfolio.solve(network, demand, paths, found.share)
+    audit(network, demand, paths, found.share, links_of(network))
+    baselines.ssdo(network, demand, paths)
     buckets.quantise(paths, solution.share, demand, network)

@@ -32,21 +32,24 @@ def sweep(
     ``level[A]`` of an arc. ``cost[A]`` is the derivative, ``inverse * exp(...)``. ``share``,
     ``level`` and ``cost`` are updated.
     """
+    longest = 0
+    for g in order:
+        longest = max(longest, bounds[g + 1] - bounds[g])
+    way = np.empty(longest)
     for g in order:
         begin, end = bounds[g], bounds[g + 1]
         if end - begin < 2 or not rate[g] > 0.0:
             continue
+        for p in range(begin, end):
+            way[p - begin] = length(p, first, arcs, cost)
         for _ in range(tries):
             least, most = np.inf, -1.0
             to, away = -1, -1
             for p in range(begin, end):
-                total = 0.0
-                for k in range(first[p], first[p + 1]):
-                    total += cost[arcs[k]]
-                if total < least:
-                    least, to = total, p
-                if share[p] > USED and total > most:
-                    most, away = total, p
+                if way[p - begin] < least:
+                    least, to = way[p - begin], p
+                if share[p] > USED and way[p - begin] > most:
+                    most, away = way[p - begin], p
             if away < 0 or to == away or most <= least * EQUAL:
                 break
             curvature, steepest = 0.0, 0.0
@@ -71,3 +74,14 @@ def sweep(
                 e = arcs[k]
                 level[e] += amount * inverse[e]
                 cost[e] = inverse[e] * np.exp(sharpness * (level[e] - 1.0))
+            # Others that share an arc with these two wait for the next sweep.
+            way[away - begin] = length(away, first, arcs, cost)
+            way[to - begin] = length(to, first, arcs, cost)
+
+
+@kernel
+def length(path: int, first: Indices, arcs: Ints, cost: Floats) -> float:
+    total = 0.0
+    for k in range(first[path], first[path + 1]):
+        total += cost[arcs[k]]
+    return total

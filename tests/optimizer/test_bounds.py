@@ -1,0 +1,106 @@
+"""What is claimed holds for every method and any numbers; nonsense is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.optimizer import certificate, ecmp, linear, portfolio
+from controller.optimizer.baselines import BASELINES
+from controller.optimizer.certificate import Found, Solution
+from controller.optimizer.descent import descend
+from controller.optimizer.forest import grow
+from controller.optimizer.paths import Paths, trace
+from controller.optimizer.problem import Demand, Forest, Network
+from controller.optimizer.scaled import Scaled
+from tests.optimizer.graphs import demand, groups, leaf_spine, network, networks
+from tests.optimizer.test_linear import check
+
+RATES = st.sampled_from([0.0, 1e-30, 1e-9, 1.0, 3.0, 1e6, 1e9, 1e15, 1e30])
+CAPACITIES = st.sampled_from([0.0, 1e-30, 1e-3, 1.0, 2.5e9, 1e12, 1e30])
+
+
+@st.composite
+def extremes(draw: st.DrawFn) -> tuple[Network, Forest, Demand]:
+    net = draw(networks())
+    size = len(net.tail)
+    net.capacity_bps[:] = draw(st.lists(CAPACITIES, min_size=size, max_size=size))
+    members = draw(groups(net.nodes))
+    node, egress = st.integers(0, net.nodes - 1), st.integers(0, len(members) - 1)
+    rows = draw(st.lists(st.tuples(node, egress, RATES), max_size=12))
+    return net, grow(net, members, 4), demand(rows)
+
+
+def every_solution(net: Network, asked: Demand, paths: Paths) -> dict[str, Solution]:
+    solutions = {
+        "auto": portfolio.solve(net, asked, paths),
+        "exact": linear.solve(net, asked, paths),
+        "ecmp": ecmp.solve(net, asked, paths),
+    }
+    found = descend(Scaled(net, asked, paths), None, 1e-3, most_sweeps=40)
+    solutions["descent"] = certificate.finish(net, asked, paths, found.share, found, "descent")
+    for name in ("wcmp", "pop", "ssdo"):
+        share = BASELINES[name](net, asked, paths)
+        none = Found(share, np.zeros(len(net.tail)), name, 0.0)
+        solutions[name] = certificate.finish(net, asked, paths, share, none, name)
+    return solutions
+
+
+@settings(max_examples=60, deadline=None)
+@given(extremes())
+def test_no_bound_is_above_what_anybody_reaches(
+    instance: tuple[Network, Forest, Demand],
+) -> None:
+    net, forest, asked = instance
+    solutions = every_solution(net, asked, trace(net, forest, asked))
+    for solution in solutions.values():
+        check(net, forest, asked, solution)
+        assert np.isfinite(solution.mlu)
+    highest = max(solutions, key=lambda name: solutions[name].bound)
+    for name, solution in solutions.items():
+        assert solutions[highest].bound <= solution.mlu * (1 + 1e-9), (highest, name)
+
+
+@settings(max_examples=100, deadline=None)
+@given(extremes(), st.integers(0, 2**32 - 1))
+def test_any_prices_give_a_bound(instance: tuple[Network, Forest, Demand], seed: int) -> None:
+    net, forest, asked = instance
+    paths = trace(net, forest, asked)
+    rng = np.random.default_rng(seed)
+    price = rng.choice([0.0, 1e-300, 1.0, 1e300, -1.0, np.nan, np.inf], len(net.tail))
+    bound = certificate.dual_bound(net, asked, paths, price)
+    for by in ("ecmp", "wcmp", "ssdo"):
+        share = BASELINES[by](net, asked, paths)
+        none = Found(share, price, by, 0.0)
+        assert bound <= certificate.finish(net, asked, paths, share, none, by).mlu * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda n, d: n.capacity_bps.__setitem__(3, -1.0), "arc 3 has no capacity >= 0: -1.0"),
+        (lambda n, d: n.capacity_bps.__setitem__(3, np.nan), "arc 3 has no capacity >= 0: nan"),
+        (lambda n, d: n.capacity_bps.__setitem__(3, np.inf), "arc 3 has no capacity >= 0: inf"),
+        (lambda n, d: n.head.__setitem__(5, 9), "arc 5 has no head among 6 nodes: 9"),
+        (lambda n, d: n.tail.__setitem__(5, -1), "arc 5 has no tail among 6 nodes: -1"),
+        (lambda n, d: d.source.__setitem__(1, 7), "demand 1 has no source among 6 nodes: 7"),
+        (lambda n, d: d.rate_bps.__setitem__(0, -2.0), "demand 0 has no rate >= 0: -2.0"),
+        (lambda n, d: d.rate_bps.__setitem__(0, np.nan), "demand 0 has no rate >= 0: nan"),
+    ],
+)
+def test_nonsense_is_refused_by_name(change: object, message: str) -> None:
+    net = leaf_spine(4, 2)
+    forest = grow(net, [[leaf] for leaf in range(4)])
+    asked = demand([(0, 1, 1.0), (1, 2, 1.0)])
+    change(net, asked)  # type: ignore[operator]
+    with pytest.raises(ValueError, match=message.replace("=", "[=]")):
+        trace(net, forest, asked)
+
+
+def test_arrays_of_different_lengths_are_refused() -> None:
+    net = network(3, [(0, 1, 1.0), (1, 2, 1.0)])
+    short = Network(3, net.tail, net.head[:3], net.capacity_bps)
+    with pytest.raises(ValueError, match="4 tails, 3 heads and 4 capacities"):
+        grow(short, [[0]])
