@@ -35,12 +35,21 @@ LIVE = 4
 
 _LENGTH = Struct("!I")
 _FEATURES = Struct("!QIBB2xII")
+_DESCRIPTION = Struct("!256s256s256s32s256s")
 _PORT = Struct("!IH2x6s2x16sII")
 _PORT_STATS = Struct("!H2xIII8Q")
 _GROUP_STATS = Struct("!H2xII4xQQII")
 _BUCKET_STATS = Struct("!QQ")
 _MULTIPART = Struct("!HH4x")
 _ERROR = Struct("!HH")
+
+
+def description(manufacturer: str, hardware: str, software: str) -> bytes:
+    texts = (text.encode() for text in (manufacturer, hardware, software, "", ""))
+    return _DESCRIPTION.pack(*texts)
+
+
+SAYS = description("Heald", "scripted switch", "1")
 
 
 def environment(directory: Path) -> dict[str, str]:
@@ -211,12 +220,15 @@ class Switch:
         dpid: int,
         hello: bytes | None = None,
         tls: ssl.SSLContext | None = None,
+        says: bytes | None = SAYS,
     ) -> None:
+        """``says``: the body of its description; None refuses to describe itself."""
         self.dpid = dpid
         self.received: list[bytes] = []
         self.errors: dict[int, tuple[int, int]] = {}
         self.modifications: list[bytes] = []
         self.flows: list[bytes] = []
+        self._says = says
         self.reads = threading.Event()
         self.reads.set()
         self.closed = threading.Event()
@@ -282,12 +294,13 @@ class Switch:
     def _multipart(self, message: bytes, xid: int) -> bytes:
         (kind, _) = _MULTIPART.unpack_from(message, HEADER_BYTES)
         bodies = {
+            MultipartType.DESC: [self._says or b""],
             MultipartType.PORT_DESC: [port_desc(1, LIVE) + port_desc(2, 1)],
             MultipartType.FLOW_DESC: self.flows or [b""],
             MultipartType.PORT_STATS: [port_stats(1, 1000), port_stats(2, 2000)],
             MultipartType.GROUP_STATS: [group_stats(0x48000001, [7, 9])],
         }.get(MultipartType(kind), [b""])
-        if kind == MultipartType.QUEUE_STATS:
+        if kind == MultipartType.QUEUE_STATS or (kind == MultipartType.DESC and self._says is None):
             return compose(MessageType.ERROR, _ERROR.pack(9, 0) + message[:64], xid)
         return b"".join(
             compose(
