@@ -30,6 +30,7 @@ from controller.openflow.wire import (
 from heald.internal.v1 import session_pb2 as pb
 
 ROOT = Path(__file__).resolve().parents[2]
+PEM = ROOT / "tests" / "emulator" / "tls"
 DEADLINE_S = 20.0
 LIVE = 4
 
@@ -207,73 +208,21 @@ class Brain:
         self._listener.close()
 
 
-class Switch:
-    """An OpenFlow 1.5 switch on a thread of its own, which answers what it is asked.
+class Answers:
+    """What an OpenFlow 1.5 switch answers to what it is asked.
 
-    ``received`` holds all messages; ``errors`` maps a message's position among the modifications
-    (flow, group, meter) to the (type, code) that it is refused with; clear ``reads`` to stall it.
+    ``errors`` maps a message's position among the modifications (flow, group, meter) to the (type,
+    code) that it is refused with. ``says``: the body of its description; None refuses to describe.
     """
 
-    def __init__(
-        self,
-        port: int,
-        dpid: int,
-        hello: bytes | None = None,
-        tls: ssl.SSLContext | None = None,
-        says: bytes | None = SAYS,
-    ) -> None:
-        """``says``: the body of its description; None refuses to describe itself."""
+    def __init__(self, dpid: int, says: bytes | None = SAYS) -> None:
         self.dpid = dpid
-        self.received: list[bytes] = []
         self.errors: dict[int, tuple[int, int]] = {}
         self.modifications: list[bytes] = []
         self.flows: list[bytes] = []
         self._says = says
-        self.reads = threading.Event()
-        self.reads.set()
-        self.closed = threading.Event()
-        self._socket = socket.create_connection(("127.0.0.1", port), DEADLINE_S)
-        self.certificate: bytes | None = None
-        """Of the controller, with ``tls``."""
-        if tls is not None:
-            secured = tls.wrap_socket(self._socket)
-            self._socket, self.certificate = secured, secured.getpeercert(binary_form=True)
-        self._socket.settimeout(None)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.send(compose(MessageType.HELLO) if hello is None else hello)
-        self._thread.start()
 
-    def send(self, message: bytes) -> None:
-        self._socket.sendall(message)
-
-    def count(self, kind: MessageType) -> int:
-        return sum(message[1] == kind for message in list(self.received))
-
-    def close(self) -> None:
-        self.reads.set()
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(DEADLINE_S)
-        self._socket.close()
-
-    def _run(self) -> None:
-        rest = b""
-        try:
-            while self.reads.wait():
-                data = self._socket.recv(1 << 16)
-                if not data:
-                    break
-                messages, rest = split(rest + data)
-                for message in messages:
-                    self.received.append(message)
-                    answer = self._answer(message)
-                    if answer:
-                        self._socket.sendall(answer)
-        except OSError:
-            pass
-        self.closed.set()
-
-    def _answer(self, message: bytes) -> bytes:
+    def answer(self, message: bytes) -> bytes:
         head = header(message)
         kind, xid = head.type, head.xid
         if kind == MessageType.ECHO_REQUEST:
@@ -312,6 +261,66 @@ class Switch:
         )
 
 
+class Switch(Answers):
+    """An OpenFlow 1.5 switch on a thread of its own; ``received`` holds all messages. Clear
+    ``reads`` to stall it."""
+
+    def __init__(
+        self,
+        port: int,
+        dpid: int,
+        hello: bytes | None = None,
+        tls: ssl.SSLContext | None = None,
+        says: bytes | None = SAYS,
+    ) -> None:
+        super().__init__(dpid, says)
+        self.received: list[bytes] = []
+        self.reads = threading.Event()
+        self.reads.set()
+        self.closed = threading.Event()
+        self._socket = socket.create_connection(("127.0.0.1", port), DEADLINE_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.certificate: bytes | None = None
+        """Of the controller, with ``tls``."""
+        if tls is not None:
+            secured = tls.wrap_socket(self._socket)
+            self._socket, self.certificate = secured, secured.getpeercert(binary_form=True)
+        self._socket.settimeout(None)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.send(compose(MessageType.HELLO) if hello is None else hello)
+        self._thread.start()
+
+    def send(self, message: bytes) -> None:
+        self._socket.sendall(message)
+
+    def count(self, kind: MessageType) -> int:
+        return sum(message[1] == kind for message in list(self.received))
+
+    def close(self) -> None:
+        self.reads.set()
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join(DEADLINE_S)
+        self._socket.close()
+
+    def _run(self) -> None:
+        rest = b""
+        try:
+            while self.reads.wait():
+                data = self._socket.recv(1 << 16)
+                if not data:
+                    break
+                messages, rest = split(rest + data)
+                for message in messages:
+                    self.received.append(message)
+                    answer = self.answer(message)
+                    if answer:
+                        self._socket.sendall(answer)
+        except OSError:
+            pass
+        self.closed.set()
+
+
 class RawSwitch:
     """A connection that says only what the test sends."""
 
@@ -338,6 +347,14 @@ class RawSwitch:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def switch_tls(with_certificate: bool = True, authority: str = "controllers-ca") -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(PEM / f"{authority}.pem"))
+    context.check_hostname = False
+    if with_certificate:
+        context.load_cert_chain(PEM / "switch.pem", PEM / "switch.key")
+    return context
 
 
 def features(dpid: int, xid: int = 1) -> bytes:
