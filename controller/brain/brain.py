@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -260,6 +261,7 @@ class Brain:
             processes={"brain": f"pid {os.getpid()}"},
         )
         status.start_time.FromNanoseconds(int(self._started_s * 1e9))
+        status.time.FromNanoseconds(int(wall * 1e9))
         for worker in (self._fast, self._proof):
             status.processes[f"worker {worker.name}"] = (
                 f"pid {worker.pid}" if worker.pid else "starting"
@@ -272,14 +274,25 @@ class Brain:
                 dpid=self._engine.fabric.switch_by_name[record.name].dpid,
                 connected=record.connected,
                 state=record.state.value,
-                detail=record.last_error,
+                detail=record.trouble,
                 peer=record.peer,
                 openflow=record.openflow,
                 connects=record.connects,
                 flows=len(record.installed.flows) if record.installed else 0,
                 groups=len(record.installed.groups) if record.installed else 0,
                 messages_sent=record.messages_sent,
+                missing_ports=record.missing_ports,
+                foreign_entries=record.foreign,
+                last_error=record.last_error,
             )
             if record.since_s:
                 switch.since.FromNanoseconds(int((wall - now + record.since_s) * 1e9))
+            if record.last_error:
+                switch.last_error_time.FromNanoseconds(
+                    int((wall - now + record.last_error_s) * 1e9)
+                )
+            if record.description is not None:
+                switch.description.CopyFrom(
+                    fabric_pb2.SwitchDescription(**asdict(record.description))
+                )
         return status

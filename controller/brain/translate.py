@@ -12,6 +12,7 @@ from controller.dataplane.readback import readback
 from controller.engine import events as ev
 from controller.engine.commands import ReadSwitch, SendBatch
 from controller.fabric.model import Fabric
+from controller.openflow.decode import Description
 from controller.openflow.descriptions import flow_descs, group_descs, meter_descs
 from heald.internal.v1 import session_pb2 as pb
 
@@ -34,6 +35,11 @@ def event(message: pb.FromSession, fabric: Fabric) -> ev.Event | None:
             ports = {p.port: p.live and not p.removed for p in body.ports}
             version = _OPENFLOW.get(body.openflow_version, str(body.openflow_version))
             return ev.SwitchConnected(name, session, version, body.peer, ports)
+        case "described":
+            said = Description(
+                body.manufacturer, body.hardware, body.software, body.serial, body.datapath
+            )
+            return ev.SwitchDescribed(name, session, said)
         case "disconnected":
             return ev.SwitchDisconnected(name, session, body.reason)
         case "done":

@@ -22,6 +22,7 @@ COMMANDS = {
     "topology": "Check topology files",
     "intent": "Apply, get, list, watch and delete intents",
     "status": "How the controller, its switches and its intents fare",
+    "switches": "Each switch: its session, what it is, what was last wrong with it",
     "links": "Load of each link: planned, carried, foreign",
     "plan": "The running plan: trees, weights, and how good they are",
 }

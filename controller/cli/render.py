@@ -32,6 +32,7 @@ _STYLES = {
     "WITHDRAWING": "dim",
     "GONE": "dim",
 }
+_AGES = ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s"))
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -67,6 +68,12 @@ def state(name: str) -> Text:
     return Text(name, style=_STYLES.get(name, ""))
 
 
+def switch_state(name: str) -> Text:
+    if name in ("reading", "installing"):
+        return Text(name, style="yellow")
+    return Text(name, style="green" if name == "in-sync" else "bold red")
+
+
 def state_of(intent: intents_pb2.Intent) -> str:
     return intents_pb2.IntentState.Name(intent.status.state)
 
@@ -78,6 +85,16 @@ def short_name(name: str) -> str:
 
 def local_time(time: Timestamp) -> str:
     return time.ToDatetime(tzinfo=timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def age(since: Timestamp, now: Timestamp) -> str:
+    """``3d4h``, ``12m5s``: the two largest units that are not 0, never negative."""
+    seconds = max(0, now.ToMilliseconds() - since.ToMilliseconds()) // 1000
+    for size, name, smaller, next_name in _AGES:
+        if seconds >= size:
+            rest = seconds % size // smaller
+            return f"{seconds // size}{name}" + (f"{rest}{next_name}" if rest else "")
+    return f"{seconds}s"
 
 
 def endpoints(selector: intents_pb2.Selector) -> str:

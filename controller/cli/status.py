@@ -91,13 +91,10 @@ def _switches(found: pb.Status) -> Table:
         "DETAIL",
     )
     for switch in found.switches:
-        style = "green" if switch.state == "in-sync" else "bold red"
-        if switch.state in ("reading", "installing"):
-            style = "yellow"
         made.add_row(
             switch.name,
             f"{switch.dpid:x}",
-            Text(switch.state, style),
+            render.switch_state(switch.state),
             switch.openflow,
             switch.peer,
             str(switch.flows),

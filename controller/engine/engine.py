@@ -154,6 +154,8 @@ class Engine:
                 return self._switch_read(event)
             case ev.ReadFailed():
                 return self.reconciler.unreadable(event, now)
+            case ev.SwitchDescribed():
+                self.reconciler.records[event.switch].description = event.description
             case ev.SwitchDisconnected():
                 self.reconciler.disconnected(event, now)
                 self._measurements.forget(event.switch)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.dataplane.tables import SwitchTables, Tables
+from controller.openflow.decode import Description
 from controller.optimizer.plan import Plan
 
 
@@ -41,6 +42,15 @@ class SwitchConnected:
     peer: str
     ports: Mapping[int, bool]
     """Port number to whether it is live."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchDescribed:
+    """What the switch says that it is."""
+
+    switch: str
+    session: int
+    description: Description
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,7 @@ class Tick:
 Event: TypeAlias = (
     IntentsChanged
     | SwitchConnected
+    | SwitchDescribed
     | SwitchDisconnected
     | SwitchRead
     | ReadFailed

@@ -102,7 +102,7 @@ class Reconciler:
                 return self._audited(record, event)
         record.read(event.tables, event.foreign)
         if self._new and event.tables != _NOTHING:
-            record.state, record.last_error = SwitchState.HELD, HELD
+            record.state, record.trouble = SwitchState.HELD, HELD
         return []
 
     def audit(self, now: float) -> list[Command]:
@@ -135,7 +135,7 @@ class Reconciler:
         self._new = False
         for record in self.records.values():
             if record.state is SwitchState.HELD:
-                record.state, record.last_error = SwitchState.INSTALLING, ""
+                record.state, record.trouble = SwitchState.INSTALLING, ""
 
     def unreadable(self, event: ev.ReadFailed, now: float) -> list[Command]:
         self.records[event.switch].audited = False
@@ -281,7 +281,7 @@ class Reconciler:
         out = []
         for r in self.records.values():
             if r.state in (SwitchState.ABSENT, SwitchState.FAILED, SwitchState.HELD):
-                why = f": {r.last_error}" if r.last_error else ""
+                why = f": {r.trouble}" if r.trouble else ""
                 out.append(f"{r.name} is {r.state.value}{why}")
             if r.missing_ports:
                 ports = ", ".join(map(str, r.missing_ports))

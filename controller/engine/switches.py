@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from controller.dataplane.tables import SwitchTables
+from controller.openflow.decode import Description
 
 RETRY_FIRST_S = 1.0
 RETRY_MAX_S = 30.0
@@ -25,7 +26,8 @@ class SwitchState(Enum):
 
 @dataclass(slots=True)
 class SwitchRecord:
-    """``installed`` is None whenever it is not known for certain."""
+    """``installed`` is None whenever it is not known for certain. ``trouble`` is what keeps the
+    switch from being in sync; ``last_error`` stays, so that one that comes and goes tells why."""
 
     name: str
     session: int = 0
@@ -37,7 +39,10 @@ class SwitchRecord:
     connects: int = 0
     since_s: float = 0.0
     messages_sent: int = 0
+    trouble: str = ""
     last_error: str = ""
+    last_error_s: float = 0.0
+    description: Description | None = None
     failures: int = 0
     retry_at_s: float = 0.0
     missing_ports: tuple[int, ...] = field(default=())
@@ -54,11 +59,13 @@ class SwitchRecord:
         self.session, self.openflow, self.peer = session, openflow, peer
         self.state, self.installed, self.since_s = SwitchState.READING, None, now
         self.audited = False
+        # Another switch may stand in its place now.
+        self.description = None
         self.connects += 1
 
     def disconnect(self, reason: str, now: float) -> None:
         self.state, self.installed, self.since_s = SwitchState.ABSENT, None, now
-        self.last_error = reason
+        self._note(reason, now)
 
     def read(self, tables: SwitchTables, foreign: int) -> None:
         self.installed, self.foreign = tables, foreign
@@ -66,10 +73,15 @@ class SwitchRecord:
 
     def fail(self, error: str, now: float) -> None:
         """What it holds is no longer known; it is read again, each time after a longer pause."""
-        self.state, self.installed, self.last_error = SwitchState.FAILED, None, error
+        self.state, self.installed = SwitchState.FAILED, None
+        self._note(error, now)
         self.retry_at_s = now + min(RETRY_FIRST_S * 2**self.failures, RETRY_MAX_S)
         self.failures += 1
 
     def settle(self, tables: SwitchTables) -> None:
         self.installed, self.state = tables, SwitchState.IN_SYNC
-        self.failures, self.last_error = 0, ""
+        self.failures, self.trouble = 0, ""
+
+    def _note(self, error: str, now: float) -> None:
+        self.trouble = self.last_error = error
+        self.last_error_s = now

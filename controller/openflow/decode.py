@@ -27,6 +27,7 @@ from controller.openflow.wire import (
 
 __all__ = [
     "DecodeError",
+    "Description",
     "ErrorMessage",
     "FeaturesReply",
     "Header",
@@ -35,6 +36,7 @@ __all__ = [
     "PacketIn",
     "PortDesc",
     "PortStatus",
+    "description",
     "error",
     "features_reply",
     "flow_descs",
@@ -60,6 +62,7 @@ _PACKET_IN = Struct("!IHBBQ")
 _PORT = Struct("!IH2x6s2x16sII")
 _PORT_STATUS = Struct("!B7x")
 _PROPERTY = Struct("!HH")
+_DESCRIPTION = Struct("!256s256s256s32s256s")
 _ETHERNET = Struct("!4xIIIIII")
 
 _VERSION_BITMAP = 1
@@ -76,6 +79,17 @@ class FeaturesReply:
     tables: int
     auxiliary_id: int
     capabilities: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a switch says that it is: printable, empty where it says nothing."""
+
+    manufacturer: str
+    hardware: str
+    software: str
+    serial: str
+    datapath: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +205,23 @@ def _port(message: bytes, at: int) -> tuple[PortDesc, int]:
         at += size + 7 & ~7
     text = name.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     return PortDesc(number, int.from_bytes(mac, "big"), text, config, state, speed_bps), after
+
+
+def description(message: bytes) -> Description:
+    """A DESC reply. What follows the end of a text in its field is not looked at."""
+    expect_multipart(message, MultipartType.DESC)
+    if len(message) != MULTIPART_BODY + _DESCRIPTION.size:
+        raise DecodeError(
+            f"description of {len(message) - MULTIPART_BODY} bytes instead of "
+            f"{_DESCRIPTION.size} at offset {MULTIPART_BODY}"
+        )
+    return Description(*map(_printable, _DESCRIPTION.unpack_from(message, MULTIPART_BODY)))
+
+
+def _printable(raw: bytes) -> str:
+    # It ends up on terminals, which obey control characters.
+    text = raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace").strip()
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def packet_in(message: bytes) -> PacketIn:

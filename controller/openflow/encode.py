@@ -262,6 +262,10 @@ def meter_desc_request() -> bytes:
     return compose_multipart(MultipartType.METER_DESC, _WORD_PADDED.pack(_ALL_METERS))
 
 
+def desc_request() -> bytes:
+    return compose_multipart(MultipartType.DESC)
+
+
 def port_desc_request() -> bytes:
     return compose_multipart(MultipartType.PORT_DESC, _WORD_PADDED.pack(Port.ANY))
 

@@ -72,6 +72,7 @@ class MessageType(IntEnum):
 
 
 class MultipartType(IntEnum):
+    DESC = 0
     FLOW_DESC = 1
     PORT_STATS = 4
     QUEUE_STATS = 5

@@ -200,8 +200,22 @@ class GetStatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class SwitchDescription(_message.Message):
+    __slots__ = ("manufacturer", "hardware", "software", "serial", "datapath")
+    MANUFACTURER_FIELD_NUMBER: _ClassVar[int]
+    HARDWARE_FIELD_NUMBER: _ClassVar[int]
+    SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
+    DATAPATH_FIELD_NUMBER: _ClassVar[int]
+    manufacturer: str
+    hardware: str
+    software: str
+    serial: str
+    datapath: str
+    def __init__(self, manufacturer: _Optional[str] = ..., hardware: _Optional[str] = ..., software: _Optional[str] = ..., serial: _Optional[str] = ..., datapath: _Optional[str] = ...) -> None: ...
+
 class SwitchStatus(_message.Message):
-    __slots__ = ("name", "dpid", "connected", "state", "detail", "peer", "openflow", "connects", "since", "flows", "groups", "messages_sent")
+    __slots__ = ("name", "dpid", "connected", "state", "detail", "peer", "openflow", "connects", "since", "flows", "groups", "messages_sent", "description", "missing_ports", "foreign_entries", "last_error", "last_error_time")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DPID_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
@@ -214,6 +228,11 @@ class SwitchStatus(_message.Message):
     FLOWS_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     MESSAGES_SENT_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    MISSING_PORTS_FIELD_NUMBER: _ClassVar[int]
+    FOREIGN_ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    LAST_ERROR_FIELD_NUMBER: _ClassVar[int]
+    LAST_ERROR_TIME_FIELD_NUMBER: _ClassVar[int]
     name: str
     dpid: int
     connected: bool
@@ -226,10 +245,15 @@ class SwitchStatus(_message.Message):
     flows: int
     groups: int
     messages_sent: int
-    def __init__(self, name: _Optional[str] = ..., dpid: _Optional[int] = ..., connected: bool = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., peer: _Optional[str] = ..., openflow: _Optional[str] = ..., connects: _Optional[int] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., flows: _Optional[int] = ..., groups: _Optional[int] = ..., messages_sent: _Optional[int] = ...) -> None: ...
+    description: SwitchDescription
+    missing_ports: _containers.RepeatedScalarFieldContainer[int]
+    foreign_entries: int
+    last_error: str
+    last_error_time: _timestamp_pb2.Timestamp
+    def __init__(self, name: _Optional[str] = ..., dpid: _Optional[int] = ..., connected: bool = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., peer: _Optional[str] = ..., openflow: _Optional[str] = ..., connects: _Optional[int] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., flows: _Optional[int] = ..., groups: _Optional[int] = ..., messages_sent: _Optional[int] = ..., description: _Optional[_Union[SwitchDescription, _Mapping]] = ..., missing_ports: _Optional[_Iterable[int]] = ..., foreign_entries: _Optional[int] = ..., last_error: _Optional[str] = ..., last_error_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Status(_message.Message):
-    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "processes")
+    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes")
     class IntentsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -254,6 +278,7 @@ class Status(_message.Message):
     PLAN_FIELD_NUMBER: _ClassVar[int]
     METRICS_ENABLED_FIELD_NUMBER: _ClassVar[int]
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
     version: str
     fabric: str
@@ -265,5 +290,6 @@ class Status(_message.Message):
     plan: Plan
     metrics_enabled: bool
     problems: _containers.RepeatedScalarFieldContainer[str]
+    time: _timestamp_pb2.Timestamp
     processes: _containers.ScalarMap[str, str]
-    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., processes: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ...) -> None: ...

@@ -30,17 +30,27 @@ from controller.openflow.wire import (
 from heald.internal.v1 import session_pb2 as pb
 
 ROOT = Path(__file__).resolve().parents[2]
+PEM = ROOT / "tests" / "emulator" / "tls"
 DEADLINE_S = 20.0
 LIVE = 4
 
 _LENGTH = Struct("!I")
 _FEATURES = Struct("!QIBB2xII")
+_DESCRIPTION = Struct("!256s256s256s32s256s")
 _PORT = Struct("!IH2x6s2x16sII")
 _PORT_STATS = Struct("!H2xIII8Q")
 _GROUP_STATS = Struct("!H2xII4xQQII")
 _BUCKET_STATS = Struct("!QQ")
 _MULTIPART = Struct("!HH4x")
 _ERROR = Struct("!HH")
+
+
+def description(manufacturer: str, hardware: str, software: str) -> bytes:
+    texts = (text.encode() for text in (manufacturer, hardware, software, "", ""))
+    return _DESCRIPTION.pack(*texts)
+
+
+SAYS = description("Heald", "scripted switch", "1")
 
 
 def environment(directory: Path) -> dict[str, str]:
@@ -198,12 +208,62 @@ class Brain:
         self._listener.close()
 
 
-class Switch:
-    """An OpenFlow 1.5 switch on a thread of its own, which answers what it is asked.
+class Answers:
+    """What an OpenFlow 1.5 switch answers to what it is asked.
 
-    ``received`` holds all messages; ``errors`` maps a message's position among the modifications
-    (flow, group, meter) to the (type, code) that it is refused with; clear ``reads`` to stall it.
+    ``errors`` maps a message's position among the modifications (flow, group, meter) to the (type,
+    code) that it is refused with. ``says``: the body of its description; None refuses to describe.
     """
+
+    def __init__(self, dpid: int, says: bytes | None = SAYS) -> None:
+        self.dpid = dpid
+        self.errors: dict[int, tuple[int, int]] = {}
+        self.modifications: list[bytes] = []
+        self.flows: list[bytes] = []
+        self._says = says
+
+    def answer(self, message: bytes) -> bytes:
+        head = header(message)
+        kind, xid = head.type, head.xid
+        if kind == MessageType.ECHO_REQUEST:
+            return compose(MessageType.ECHO_REPLY, message[HEADER_BYTES:], xid)
+        if kind == MessageType.FEATURES_REQUEST:
+            return features(self.dpid, xid)
+        if kind == MessageType.BARRIER_REQUEST:
+            return compose(MessageType.BARRIER_REPLY, xid=xid)
+        if kind == MessageType.MULTIPART_REQUEST:
+            return self._multipart(message, xid)
+        if kind in (MessageType.FLOW_MOD, MessageType.GROUP_MOD, MessageType.METER_MOD):
+            self.modifications.append(message)
+            error = self.errors.get(len(self.modifications) - 1)
+            if error is not None:
+                return compose(MessageType.ERROR, _ERROR.pack(*error) + message[:64], xid)
+        return b""
+
+    def _multipart(self, message: bytes, xid: int) -> bytes:
+        (kind, _) = _MULTIPART.unpack_from(message, HEADER_BYTES)
+        bodies = {
+            MultipartType.DESC: [self._says or b""],
+            MultipartType.PORT_DESC: [port_desc(1, LIVE) + port_desc(2, 1)],
+            MultipartType.FLOW_DESC: self.flows or [b""],
+            MultipartType.PORT_STATS: [port_stats(1, 1000), port_stats(2, 2000)],
+            MultipartType.GROUP_STATS: [group_stats(0x48000001, [7, 9])],
+        }.get(MultipartType(kind), [b""])
+        if kind == MultipartType.QUEUE_STATS or (kind == MultipartType.DESC and self._says is None):
+            return compose(MessageType.ERROR, _ERROR.pack(9, 0) + message[:64], xid)
+        return b"".join(
+            compose(
+                MessageType.MULTIPART_REPLY,
+                _MULTIPART.pack(kind, index < len(bodies) - 1) + body,
+                xid,
+            )
+            for index, body in enumerate(bodies)
+        )
+
+
+class Switch(Answers):
+    """An OpenFlow 1.5 switch on a thread of its own; ``received`` holds all messages. Clear
+    ``reads`` to stall it."""
 
     def __init__(
         self,
@@ -211,16 +271,15 @@ class Switch:
         dpid: int,
         hello: bytes | None = None,
         tls: ssl.SSLContext | None = None,
+        says: bytes | None = SAYS,
     ) -> None:
-        self.dpid = dpid
+        super().__init__(dpid, says)
         self.received: list[bytes] = []
-        self.errors: dict[int, tuple[int, int]] = {}
-        self.modifications: list[bytes] = []
-        self.flows: list[bytes] = []
         self.reads = threading.Event()
         self.reads.set()
         self.closed = threading.Event()
         self._socket = socket.create_connection(("127.0.0.1", port), DEADLINE_S)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.certificate: bytes | None = None
         """Of the controller, with ``tls``."""
         if tls is not None:
@@ -254,49 +313,12 @@ class Switch:
                 messages, rest = split(rest + data)
                 for message in messages:
                     self.received.append(message)
-                    answer = self._answer(message)
+                    answer = self.answer(message)
                     if answer:
                         self._socket.sendall(answer)
         except OSError:
             pass
         self.closed.set()
-
-    def _answer(self, message: bytes) -> bytes:
-        head = header(message)
-        kind, xid = head.type, head.xid
-        if kind == MessageType.ECHO_REQUEST:
-            return compose(MessageType.ECHO_REPLY, message[HEADER_BYTES:], xid)
-        if kind == MessageType.FEATURES_REQUEST:
-            return features(self.dpid, xid)
-        if kind == MessageType.BARRIER_REQUEST:
-            return compose(MessageType.BARRIER_REPLY, xid=xid)
-        if kind == MessageType.MULTIPART_REQUEST:
-            return self._multipart(message, xid)
-        if kind in (MessageType.FLOW_MOD, MessageType.GROUP_MOD, MessageType.METER_MOD):
-            self.modifications.append(message)
-            error = self.errors.get(len(self.modifications) - 1)
-            if error is not None:
-                return compose(MessageType.ERROR, _ERROR.pack(*error) + message[:64], xid)
-        return b""
-
-    def _multipart(self, message: bytes, xid: int) -> bytes:
-        (kind, _) = _MULTIPART.unpack_from(message, HEADER_BYTES)
-        bodies = {
-            MultipartType.PORT_DESC: [port_desc(1, LIVE) + port_desc(2, 1)],
-            MultipartType.FLOW_DESC: self.flows or [b""],
-            MultipartType.PORT_STATS: [port_stats(1, 1000), port_stats(2, 2000)],
-            MultipartType.GROUP_STATS: [group_stats(0x48000001, [7, 9])],
-        }.get(MultipartType(kind), [b""])
-        if kind == MultipartType.QUEUE_STATS:
-            return compose(MessageType.ERROR, _ERROR.pack(9, 0) + message[:64], xid)
-        return b"".join(
-            compose(
-                MessageType.MULTIPART_REPLY,
-                _MULTIPART.pack(kind, index < len(bodies) - 1) + body,
-                xid,
-            )
-            for index, body in enumerate(bodies)
-        )
 
 
 class RawSwitch:
@@ -325,6 +347,14 @@ class RawSwitch:
 
     def close(self) -> None:
         self._socket.close()
+
+
+def switch_tls(with_certificate: bool = True, authority: str = "controllers-ca") -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(PEM / f"{authority}.pem"))
+    context.check_hostname = False
+    if with_certificate:
+        context.load_cert_chain(PEM / "switch.pem", PEM / "switch.key")
+    return context
 
 
 def features(dpid: int, xid: int = 1) -> bytes:

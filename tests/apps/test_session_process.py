@@ -18,10 +18,12 @@ from controller.openflow.wire import MessageType, compose, header
 from heald.internal.v1 import session_pb2 as pb
 from tests.apps.peers import (
     LIVE,
+    SAYS,
     Brain,
     Controller,
     RawSwitch,
     Switch,
+    description,
     eventually,
     features,
     hello_of,
@@ -61,8 +63,8 @@ def brain(controller: Controller, directory: Path) -> Iterator[Brain]:
 def connect(controller: Controller) -> Iterator[Callable[..., Switch]]:
     switches: list[Switch] = []
 
-    def opened(dpid: int, hello: bytes | None = None) -> Switch:
-        switches.append(Switch(controller.port, dpid, hello))
+    def opened(dpid: int, hello: bytes | None = None, says: bytes | None = SAYS) -> Switch:
+        switches.append(Switch(controller.port, dpid, hello, says=says))
         return switches[-1]
 
     yield opened
@@ -97,6 +99,31 @@ def test_a_switch_is_announced_with_its_ports_and_all_that_it_holds(
     assert (len(read.groups), len(read.meters)) == (1, 1)
     # Nothing that changes a switch is sent on connect.
     assert not switch.modifications
+
+
+def test_a_switch_says_what_it_is_and_keeps_its_session_if_it_does_not(
+    controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-1"})
+    switch = connect(dpid, says=description("Maker", "Box\x1b[2J", "1.2"))
+    described = brain.next("described").described
+    assert (described.manufacturer, described.hardware, described.software) == (
+        "Maker",
+        "Box?[2J",
+        "1.2",
+    )
+    session = brain.next("readback").readback.session
+    assert described.session == session
+    for answer in (b"", b"short", None):
+        switch.close()
+        brain.next("disconnected")
+        switch = connect(dpid, says=answer)
+        session = brain.next("readback").readback.session
+        brain.batch(dpid, session, [group(1)])
+        brain.next("done")
+        assert not switch.closed.is_set()
+    controller.await_log("leaf-1: does not say what it is: description of 5 bytes")
+    assert not [m for m in brain.skipped if m.WhichOneof("message") == "described"]
 
 
 def test_a_batch_is_numbered_sent_in_order_and_done_after_its_barrier(
@@ -336,7 +363,7 @@ def test_acknowledgements_wait_for_credit_and_old_samples_do_not(
     order = []
     while "sample" not in order:
         order.append(brain._receive().WhichOneof("message"))
-    assert order == ["connected", "readback", "sample"]
+    assert order == ["connected", "described", "readback", "sample"]
     brain.send(poll=pb.Poll(interval_s=0))
 
 

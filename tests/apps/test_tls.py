@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.apps.peers import (
+    PEM,
     Brain,
     Controller,
     RawSwitch,
     Switch,
     eventually,
     short_directory,
+    switch_tls,
 )
-
-PEM = Path(__file__).parents[1] / "emulator" / "tls"
 
 
 @pytest.fixture
@@ -51,14 +51,6 @@ def brain(controller: Controller, directory: Path) -> Iterator[Brain]:
     listening.accept({number: f"s{number}" for number in range(1, 9)})
     yield listening
     listening.close()
-
-
-def switch_tls(with_certificate: bool = True, authority: str = "controllers-ca") -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(PEM / f"{authority}.pem"))
-    context.check_hostname = False
-    if with_certificate:
-        context.load_cert_chain(PEM / "switch.pem", PEM / "switch.key")
-    return context
 
 
 def test_any_number_of_switches_connect_by_tls(controller: Controller, brain: Brain) -> None:

@@ -59,6 +59,7 @@ def test_version() -> None:
         "intent watch",
         "intent delete",
         "status",
+        "switches",
         "links",
         "plan",
     ],
@@ -174,3 +175,28 @@ def test_status_links_and_plan(north: Served) -> None:
     plan = run(north, "plan").output
     assert "leaf1 → spine2 → leaf2" in plan
     assert "68.8%" in plan
+
+
+def test_switches_tell_what_they_are_and_what_was_wrong(north: Served) -> None:
+    table = run(north, "switches").output.splitlines()
+    assert len(table) == 3
+    assert "Nicira, Inc. Open vSwitch 3.1.0" in table[1]
+    assert "3m20s" in table[1]
+    assert "silent for 4 s (3m25s ago)" in table[1]
+    assert "no session since 12 s" in table[2]
+    details = run(north, "switches", "leaf1").output
+    assert "0x0000000000000001" in details
+    assert "lacks ports         11, 12" in details
+    one = json.loads(run(north, "switches", "leaf1", "--json").output)
+    assert one["description"]["software"] == "3.1.0"
+    assert one["missing_ports"] == [11, 12]
+    listed = json.loads(run(north, "switches", "--json").output)
+    assert [switch["name"] for switch in listed] == ["leaf1", "spine1"]
+    assert listed[0] == one
+    assert "description" not in listed[1]
+
+
+def test_a_switch_of_another_name_is_not_found(north: Served) -> None:
+    done = run(north, "switches", "leaf2x")
+    assert done.exit_code == 1
+    assert "has no switch 'leaf2x'" in done.stderr

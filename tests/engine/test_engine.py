@@ -9,6 +9,7 @@ from controller.engine import events as ev
 from controller.engine.commands import PlanKind
 from controller.engine.switches import SwitchState
 from controller.intents.model import IntentState
+from controller.openflow.decode import Description
 from tests.engine.world import World, everyone, fabric
 
 
@@ -300,3 +301,20 @@ def test_a_link_fails_while_a_new_intent_is_being_planned() -> None:
     world.pass_time(0.25)
     assert world.states["b"][-1] is IntentState.ACTIVE
     assert world.engine.problems() == [f"link {network.links[0].name} is down"]
+
+
+def test_what_ended_the_last_session_and_what_a_switch_is_are_remembered() -> None:
+    world = World(network := fabric(), everyone(network))
+    world.connect()
+    said = Description("Maker", "box", "1.2", "", "")
+    world.event(ev.SwitchDescribed("leaf2", 1, said))
+    record = world.engine.reconciler.records["leaf2"]
+    assert record.description == said
+    world.disconnect("leaf2")
+    assert record.description == said
+    world.connect("leaf2")
+    assert (record.state, record.trouble, record.last_error) == (SwitchState.IN_SYNC, "", "test")
+    # Another switch may stand there by now; and the old one's words come late.
+    assert record.description is None
+    world.event(ev.SwitchDescribed("leaf2", 1, said))
+    assert record.description is None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from google.protobuf.timestamp_pb2 import Timestamp
 
 import heald
 from controller.fabric.model import (
@@ -124,7 +125,10 @@ class PlayedBrain:
 
     def status(self) -> fabric_pb2.Status:
         status = fabric_pb2.Status(
-            epoch=4, metrics_enabled=True, processes={"brain": "pid 1, ready"}
+            time=Timestamp(seconds=1_700_000_205),
+            epoch=4,
+            metrics_enabled=True,
+            processes={"brain": "pid 1, ready"},
         )
         status.switches.add(
             name="leaf1",
@@ -134,6 +138,13 @@ class PlayedBrain:
             openflow="1.5",
             flows=40,
             groups=6,
+            description=fabric_pb2.SwitchDescription(
+                manufacturer="Nicira, Inc.", hardware="Open vSwitch", software="3.1.0"
+            ),
+            missing_ports=[11, 12],
+            last_error="silent for 4 s",
+            since=Timestamp(seconds=1_700_000_005),
+            last_error_time=Timestamp(seconds=1_700_000_000),
         )
         status.switches.add(name="spine1", dpid=3, state="absent", detail="no session since 12 s")
         status.problems.append("spine1 (dpid 3) is not connected; check its controller address")

@@ -31,6 +31,7 @@ DECODERS: list[tuple[Callable[[bytes], object], int, bytes]] = [
             (decode.flow_descs, MultipartType.FLOW_DESC),
             (decode.group_descs, MultipartType.GROUP_DESC),
             (decode.meter_descs, MultipartType.METER_DESC),
+            (decode.description, MultipartType.DESC),
             (decode.port_descs, MultipartType.PORT_DESC),
             (decode.port_stats, MultipartType.PORT_STATS),
             (decode.queue_stats, MultipartType.QUEUE_STATS),

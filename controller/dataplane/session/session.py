@@ -110,6 +110,7 @@ class Session:
     ) -> None:
         self._epoch = epoch
         self._roles: set[int] = set()
+        self._description: int | None = None
         self.number = number
         self.dpid = dpid
         self._wire = wire
@@ -145,6 +146,7 @@ class Session:
                 )
             )
         )
+        self._description = self._request(encode.desc_request())
         self.read_back()
 
     def read_back(self) -> None:
@@ -271,6 +273,30 @@ class Session:
             counters.add(polling.sample, polling.xids[xid], message)
             if not more:
                 self._polled(polling, xid)
+        elif kind == MultipartType.DESC and xid == self._description:
+            self._description = None
+            self._describe(message)
+
+    def _describe(self, message: bytes) -> None:
+        try:
+            said = decode.description(message)
+        except decode.DecodeError as error:
+            # Nothing depends on it.
+            self._wire.warn(f"does not say what it is: {error}")
+            return
+        self._uplink.send(
+            pb.FromSession(
+                described=pb.Described(
+                    dpid=self.dpid,
+                    session=self.number,
+                    manufacturer=said.manufacturer,
+                    hardware=said.hardware,
+                    software=said.software,
+                    serial=said.serial,
+                    datapath=said.datapath,
+                )
+            )
+        )
 
     def _read(self, reading: _ReadBack, xid: int) -> None:
         del reading.xids[xid]
@@ -307,6 +333,9 @@ class Session:
                 "it. If there is none, this machine's clock is behind that of the last one: "
                 "correct it, or take the controllers off the switch and set them again"
             )
+            return
+        if error.xid == self._description:
+            self._description = None
             return
         if error.xid in self._barriers:
             self._wire.drop(f"refuses barriers: {error.name}")

@@ -125,6 +125,24 @@ class Connected(_message.Message):
     ports: _containers.RepeatedCompositeFieldContainer[PortState]
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., openflow_version: _Optional[int] = ..., peer: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[PortState, _Mapping]]] = ...) -> None: ...
 
+class Described(_message.Message):
+    __slots__ = ("dpid", "session", "manufacturer", "hardware", "software", "serial", "datapath")
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    MANUFACTURER_FIELD_NUMBER: _ClassVar[int]
+    HARDWARE_FIELD_NUMBER: _ClassVar[int]
+    SOFTWARE_FIELD_NUMBER: _ClassVar[int]
+    SERIAL_FIELD_NUMBER: _ClassVar[int]
+    DATAPATH_FIELD_NUMBER: _ClassVar[int]
+    dpid: int
+    session: int
+    manufacturer: str
+    hardware: str
+    software: str
+    serial: str
+    datapath: str
+    def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., manufacturer: _Optional[str] = ..., hardware: _Optional[str] = ..., software: _Optional[str] = ..., serial: _Optional[str] = ..., datapath: _Optional[str] = ...) -> None: ...
+
 class Disconnected(_message.Message):
     __slots__ = ("dpid", "session", "reason")
     DPID_FIELD_NUMBER: _ClassVar[int]
@@ -226,7 +244,7 @@ class Sample(_message.Message):
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., time_s: _Optional[float] = ..., port: _Optional[_Iterable[int]] = ..., rx_bytes: _Optional[_Iterable[int]] = ..., tx_bytes: _Optional[_Iterable[int]] = ..., rx_packets: _Optional[_Iterable[int]] = ..., tx_packets: _Optional[_Iterable[int]] = ..., rx_dropped: _Optional[_Iterable[int]] = ..., tx_dropped: _Optional[_Iterable[int]] = ..., rx_errors: _Optional[_Iterable[int]] = ..., bucket_group: _Optional[_Iterable[int]] = ..., bucket_index: _Optional[_Iterable[int]] = ..., bucket_bytes: _Optional[_Iterable[int]] = ..., bucket_packets: _Optional[_Iterable[int]] = ..., queue_port: _Optional[_Iterable[int]] = ..., queue_id: _Optional[_Iterable[int]] = ..., queue_bytes: _Optional[_Iterable[int]] = ..., queue_packets: _Optional[_Iterable[int]] = ..., queue_errors: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class FromSession(_message.Message):
-    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample")
+    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample", "described")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
@@ -236,6 +254,7 @@ class FromSession(_message.Message):
     FAILED_FIELD_NUMBER: _ClassVar[int]
     PORT_STATE_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
+    DESCRIBED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     connected: Connected
@@ -245,4 +264,5 @@ class FromSession(_message.Message):
     failed: Failed
     port_state: PortState
     sample: Sample
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ...) -> None: ...
+    described: Described
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ...) -> None: ...
