@@ -170,7 +170,7 @@ class Reconciler:
 
     def step(self, now: float, starting: bool) -> list[Command]:
         """Carry on with the rollout, or start one where installed and desired differ. ``starting``:
-        switches without a session are on the way, and are waited for as well."""
+        switches that have not connected yet are on the way, and are waited for as well."""
         while True:
             if self._rollout is None and not self._begin(now, starting):
                 return self._continue()
@@ -205,7 +205,7 @@ class Reconciler:
         for record in self.records.values():
             if record.state is SwitchState.READING and now - record.read_at_s < READING_S:
                 return False
-            if record.state is SwitchState.ABSENT and starting:
+            if starting and not record.connects:
                 return False
         known = {
             r.name: r.installed

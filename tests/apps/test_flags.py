@@ -73,6 +73,7 @@ def test_options_that_nobody_registered_are_a_broken_installation() -> None:
         ([], "127.0.0.1", 6653),
         (["--ofp-listen-host=::1", "--ofp-tcp-listen-port=7"], "::1", 7),
         (["--ofp-ssl-listen-port=7"], "127.0.0.1", None),
+        (["--ctl-privkey=key"], "127.0.0.1", None),
     ],
 )
 def test_switches_are_awaited_on_loopback_unless_told_otherwise(
@@ -84,6 +85,7 @@ def test_switches_are_awaited_on_loopback_unless_told_otherwise(
             cfg.StrOpt("ofp-listen-host", default="0.0.0.0"),
             cfg.IntOpt("ofp-tcp-listen-port"),
             cfg.IntOpt("ofp-ssl-listen-port"),
+            cfg.StrOpt("ctl-privkey"),
         ]
     )
     conf(args=arguments, project="heald-test", default_config_files=[])

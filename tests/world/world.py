@@ -44,6 +44,7 @@ class World:
         self.statuses: dict[str, IntentStatus] = {}
         self.batches = 0
         self.read_s = dict.fromkeys(network.switch_by_name, self.now)
+        self._asked_s = dict(self.read_s)
         """When the engine last asked what each switch holds."""
         self._strategy, self._metrics = strategy, metrics
         self._session_numbers = count(1)
@@ -198,6 +199,11 @@ class World:
     def _was_read(self, body: pb.Readback) -> None:
         name = self.network.switch_by_dpid[body.dpid].name
         parts = list(body.flows), list(body.groups), list(body.meters)
+        record = self.engine.reconciler.records[name]
+        # An audit says nothing once something has been sent meanwhile.
+        late = record.audited and record.audited_at_batch != self.engine.reconciler._next_batch
+        if not late:
+            self.read_s[name] = self._asked_s[name]
         self._handle(translate.read(name, body.session, *parts))
 
     def _session_of(self, switch: str, number: int) -> Any:
@@ -214,13 +220,13 @@ class World:
     def _read_back(self, command: cmd.ReadSwitch) -> None:
         session = self._session_of(command.switch, command.session)
         if session is not None:
-            self.read_s[command.switch] = self.now
+            self._asked_s[command.switch] = self.now
             session.read_back()
 
     def _begin(self, switch: str, connection: Connection) -> None:
         uplink = _Uplink(self._tell)
         dpid = self.network.switch_by_name[switch].dpid
-        self.read_s[switch] = self.now
+        self._asked_s[switch] = self.now
         connection.begin(
             uplink, dpid, next(self._session_numbers), self._neighbours, lambda: self.now
         )
