@@ -116,6 +116,10 @@ def test_who_asks_without_end_and_who_does_not_read_delay_no_honest_switch(
     session = brain.next("readback", STALLED).readback.session
     stalled.reads.clear()
     brain.batch(STALLED, session, [compose(MessageType.FLOW_MOD, bytes(60_000))] * 200)
+    # Until what is not read has been taken up: other orders come after it.
+    other = brain_session(brain, HONEST[0])
+    brain.batch(HONEST[0], other, [])
+    brain.next("done", HONEST[0])
     with listening_to(brain):
         flood = liar(controller, directory, FLOOD, "flood")
         trips_s = crowd.echoes(SECONDS, ECHO_INTERVAL_S)
@@ -125,6 +129,11 @@ def test_who_asks_without_end_and_who_does_not_read_delay_no_honest_switch(
         controller.await_log(f"s{STALLED}: disconnected: ")
     check_unharmed(controller, crowd, trips_s)
     stalled.close()
+
+
+def brain_session(brain: Brain, dpid: int) -> int:
+    told = [m.connected for m in brain.skipped if m.WhichOneof("message") == "connected"]
+    return next(connected.session for connected in told if connected.dpid == dpid)
 
 
 def check_unharmed(controller: Controller, crowd: Crowd, trips_s: list[float]) -> None:
