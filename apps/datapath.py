@@ -12,7 +12,6 @@ import contextlib
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -34,8 +33,9 @@ from controller.openflow.wire import DecodeError, Header, MessageType, header, m
 log = logging.getLogger("heald.switch")
 
 SEND_LIMIT_BYTES = 64 << 20
+SEND_BYTES = 1 << 18
 RECEIVE_BYTES = 1 << 16
-SLICE_S = 0.002
+SLICE_S = 0.001
 """How long one switch may keep the process busy before the others have their turn."""
 SILENCE_S = 4.0
 """A peer is dead when it neither sent anything nor took anything for so long."""
@@ -73,7 +73,8 @@ class SwitchConnection(controller.Datapath):
     ) -> None:
         self._refusal = refusal
         self._handshake_bytes = 0
-        self._queue: deque[bytes] = deque()
+        # Not a list: to free millions of messages would hold up all other switches.
+        self._queue = bytearray()
         self._queued_bytes = 0
         self._queue_filled = event.Event()
         self._heard_s = self._began_s = time.monotonic()
@@ -111,7 +112,7 @@ class SwitchConnection(controller.Datapath):
         if self._queued_bytes + len(buf) > SEND_LIMIT_BYTES:
             self.drop(f"does not read: {self._queued_bytes >> 20} MiB wait for it")
             return False
-        self._queue.append(bytes(buf))
+        self._queue += buf
         self._queued_bytes += len(buf)
         if not self._queue_filled.ready():
             self._queue_filled.send()
@@ -122,17 +123,19 @@ class SwitchConnection(controller.Datapath):
             while self.state != DEAD_DISPATCHER:
                 self._queue_filled.wait()
                 self._queue_filled = event.Event()
-                waiting = memoryview(b"".join(self._queue))
-                self._queue.clear()
                 is_full = False
-                while waiting:
-                    sent = self.socket.send(waiting)
-                    if is_full:
-                        # There is room again only because the peer took something.
-                        self._heard_s = time.monotonic()
-                    is_full = sent < len(waiting)
-                    self._queued_bytes -= sent
-                    waiting = waiting[sent:]
+                while self._queue:
+                    waiting = memoryview(bytes(self._queue[:SEND_BYTES]))
+                    del self._queue[:SEND_BYTES]
+                    while waiting:
+                        sent = self.socket.send(waiting)
+                        if is_full:
+                            # There is room again only because the peer took something.
+                            self._heard_s = time.monotonic()
+                        is_full = sent < len(waiting)
+                        self._queued_bytes -= sent
+                        waiting = waiting[sent:]
+                    hub.sleep(0)
         except TimeoutError:
             self.drop("does not read")
         except OSError as error:

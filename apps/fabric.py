@@ -8,6 +8,7 @@ unix:PATH``.
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import signal
@@ -72,6 +73,10 @@ class Fabric(app_manager.RyuApp):
         if self._supervisor is not None:
             self._spawn(self._supervise, self._supervisor)
         atexit.register(self._leave)
+        # What is loaded stays: to look through all of it for garbage again and again would hold up
+        # every switch for a tenth of a second.
+        gc.collect()
+        gc.freeze()
         return hub.spawn(self._end_process, raise_error=True)
 
     def stop(self) -> None:

@@ -21,6 +21,11 @@ from controller.openflow.wire import (
 
 VERSION_NAMES = {1: "1.0", 2: "1.1", 3: "1.2", 4: "1.3", 5: "1.4", 6: "1.5"}
 
+HELLO_LIMIT_BYTES = 1024
+"""One with all that there is has 16; thousands of elements would take milliseconds."""
+REFUSAL_LIMIT_BYTES = 200
+"""What is read of the words of a switch that turns us away."""
+
 _ERROR = Struct("!HH")
 _FEATURES_REPLY_BYTES = 32
 _HELLO_FAILED, _INCOMPATIBLE = 0, 0
@@ -47,11 +52,14 @@ def for_ryu(state: State, head: Header, message: bytes) -> bytes | None:
     if head.type == MessageType.HELLO:
         if state is not State.HANDSHAKE:
             raise DecodeError("a second HELLO at offset 1")
+        if head.length > HELLO_LIMIT_BYTES:
+            raise DecodeError(f"a HELLO of {head.length} bytes at offset 2")
         _check_version(decode.hello_versions(message))
         # Ryu trusts lengths and forgets padding, so it gets a HELLO without surprises.
         return encode.with_xid(encode.hello(), head.xid)
     if state is State.HANDSHAKE and head.type == MessageType.ERROR:
-        text = message[HEADER_BYTES + _ERROR.size :].decode("ascii", "backslashreplace")
+        said = message[HEADER_BYTES + _ERROR.size :][:REFUSAL_LIMIT_BYTES]
+        text = said.decode("ascii", "backslashreplace")
         raise DecodeError(f"an ERROR instead of a HELLO at offset 1: {text!r}")
     if head.version != VERSION:
         raise DecodeError(f"version {head.version} instead of {VERSION} at offset 0")

@@ -8,8 +8,7 @@ from struct import Struct
 
 from controller.openflow.descriptions import flow_descs, group_descs, meter_descs
 from controller.openflow.errors import error_name
-from controller.openflow.model import Field
-from controller.openflow.oxm import InexpressibleError, decode_field, match_extent
+from controller.openflow.oxm import match_extent
 from controller.openflow.statistics import group_stats, port_stats, queue_stats
 from controller.openflow.wire import (
     HEADER_BYTES,
@@ -59,6 +58,8 @@ _FEATURES = Struct("!QIBB2xII")
 _ERROR = Struct("!HH")
 _EXPERIMENTER = Struct("!I")
 _PACKET_IN = Struct("!IHBBQ")
+_IN_PORT = b"\x80\x00\x00\x04"
+"""Class, field, no mask, length."""
 _PORT = Struct("!IH2x6s2x16sII")
 _PORT_STATUS = Struct("!B7x")
 _PROPERTY = Struct("!HH")
@@ -234,13 +235,13 @@ def packet_in(message: bytes) -> PacketIn:
     in_port = None
     at = fixed + 4
     while at < fields_end:
-        try:
-            entry, at = decode_field(message, at, fields_end)
-        except InexpressibleError:
-            at += 4 + message[at + 3]
-            continue
-        if entry is not None and entry.field is Field.IN_PORT:
-            in_port = entry.value
+        if fields_end - at < 4 or at + 4 + message[at + 3] > fields_end:
+            raise DecodeError(f"match field cut off at offset {at}")
+        # Only this one is read: a match may have thousands, which would take a switch's turn
+        # many times over.
+        if message.startswith(_IN_PORT, at):
+            in_port = int.from_bytes(message[at + 4 : at + 8], "big")
+        at += 4 + message[at + 3]
     return PacketIn(in_port, table, reason, cookie, length, message[after + 2 :])
 
 

@@ -179,13 +179,14 @@ class Brain:
     def next(self, kind: str, dpid: int | None = None) -> pb.FromSession:
         """The next message of this kind (of this switch); what came before is in ``skipped``."""
         while True:
-            message = self._receive()
+            message = self.take()
             found = message.WhichOneof("message")
             if found == kind and dpid in (None, getattr(getattr(message, kind), "dpid", None)):
                 return message
             self.skipped.append(message)
 
-    def _receive(self) -> pb.FromSession:
+    def take(self) -> pb.FromSession:
+        """The next message, of whatever kind."""
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
         return pb.FromSession.FromString(self._exactly(length))
 
@@ -197,6 +198,11 @@ class Brain:
             assert piece, "the session process closed the link"
             data += piece
         return data
+
+    def shut_down(self) -> None:
+        """End the link also for a thread that waits for a message."""
+        assert self._connection is not None
+        self._connection.shutdown(socket.SHUT_RDWR)
 
     def hang_up(self) -> None:
         if self._connection is not None:

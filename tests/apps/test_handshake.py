@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,3 +68,19 @@ def test_ryu_sees_only_hello_features_and_echo(
     else:
         assert kind in (MessageType.ECHO_REQUEST, MessageType.ECHO_REPLY)
     assert version == 6 or kind == MessageType.HELLO
+
+
+@pytest.mark.parametrize("kind", [MessageType.ERROR, MessageType.HELLO])
+def test_a_message_as_long_as_can_be_takes_no_turn_of_the_others(kind: MessageType) -> None:
+    elements = struct.pack("!HHI", 9, 8, 0) * 8000 if kind is MessageType.HELLO else b"\xff" * 65000
+    message = compose(kind, elements)
+
+    def taken_s() -> float:
+        began_s = time.process_time()
+        with pytest.raises(DecodeError) as refused:
+            for_ryu(State.HANDSHAKE, header(message), message)
+        assert len(str(refused.value)) < 2000
+        return time.process_time() - began_s
+
+    # The shortest of a few, for the machine has other things to do as well.
+    assert min(taken_s() for _ in range(5)) < 0.005

@@ -362,7 +362,7 @@ def test_acknowledgements_wait_for_credit_and_old_samples_do_not(
     brain.send(credit=pb.Credit(bytes=1 << 20))
     order = []
     while "sample" not in order:
-        order.append(brain._receive().WhichOneof("message"))
+        order.append(brain.take().WhichOneof("message"))
     assert order == ["connected", "described", "readback", "sample"]
     brain.send(poll=pb.Poll(interval_s=0))
 
