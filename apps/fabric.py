@@ -162,5 +162,6 @@ def _check_listening(conf: Any, is_secured: bool) -> None:
         except OSError as error:
             raise flags.ConfigurationError(
                 f"heald: cannot listen for switches on {host}:{port}: {error.strerror}; stop what "
-                f"listens there, or give --ofp-listen-host and --ofp-{kind}-listen-port"
+                f"listens there, or give --ofp-listen-host and --ofp-{kind}-listen-port "
+                "(heald run: --listen)"
             ) from None

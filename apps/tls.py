@@ -79,11 +79,14 @@ def wanted(conf: cfg.ConfigOpts) -> Files | None:
         if authorities is not None or conf.ofp_ssl_listen_port is not None:
             raise ConfigurationError(
                 "heald: TLS needs --ctl-privkey and --ctl-cert, the controller's private key and "
-                "certificate in PEM; --ca-certs is whom switches must have theirs from"
+                "certificate in PEM (heald run: --tls-key and --tls-certificate); --ca-certs "
+                "(--tls-ca) is whom switches must have theirs from"
             )
         return None
     if key is None or certificate is None:
-        missing = "--ctl-privkey" if key is None else "--ctl-cert"
+        missing = "--ctl-privkey (heald run: --tls-key)"
+        if key is not None:
+            missing = "--ctl-cert (heald run: --tls-certificate)"
         raise ConfigurationError(f"heald: TLS needs {missing} too, in PEM")
     if conf.ofp_tcp_listen_port is not None:
         raise ConfigurationError(

@@ -262,9 +262,10 @@ class Brain:
         )
         status.start_time.FromNanoseconds(int(self._started_s * 1e9))
         status.time.FromNanoseconds(int(wall * 1e9))
+        waiting = "starting" if kernels.is_complete() else "starting (compiling the optimizer)"
         for worker in (self._fast, self._proof):
             status.processes[f"worker {worker.name}"] = (
-                f"pid {worker.pid}" if worker.pid else "starting"
+                f"pid {worker.pid}" if worker.pid else waiting
             )
         for process in dict.fromkeys(self._processes.values()):
             status.processes[process.name] = "attached"

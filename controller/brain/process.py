@@ -23,6 +23,7 @@ from controller.fabric.load import TopologyErrors, load
 from controller.fabric.model import Fabric
 from controller.northbound.book import IntentBook
 from controller.northbound.server import AddressError, NorthboundServer
+from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
 from controller.store.contract import KeyValue, StoreError
 from controller.store.sqlite import SqliteStore
@@ -88,9 +89,9 @@ async def _run(options: Options, fabric: Fabric) -> None:
         plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
         stored = await store.get(plan_key)
 
-        fast = Worker("fast", niceness=0)
+        fast = Worker("fast", niceness=0, compiles=False)
         stack.callback(fast.stop)
-        proof = Worker("proof", niceness=BACKGROUND_NICENESS)
+        proof = Worker("proof", niceness=BACKGROUND_NICENESS, compiles=True)
         stack.callback(proof.stop)
 
         now = time.monotonic()
@@ -123,6 +124,11 @@ async def _run(options: Options, fabric: Fabric) -> None:
         stack.push_async_callback(sessions.stop)
         # Switches connect and are read back while the workers get ready.
         running = loop.create_task(brain.run())
+        if not kernels.is_complete():
+            _log.info(
+                "compiling the optimizer, once: it takes some 20 s until the first plan, unless "
+                "`heald warm-up` has done it before"
+            )
         await asyncio.gather(fast.start(), proof.start())
         await server.set_ready(True)
         _log.info(

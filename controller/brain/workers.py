@@ -40,12 +40,15 @@ def _begin(parent_pid: int, niceness: int) -> None:
     gc.set_threshold(1 << 20)
 
 
-def _warm() -> int:
-    """Import and compile what a request needs, so that the first is not the slow one."""
+def _warm(compiles: bool) -> int:
+    """Import what a request needs, so that the first is not the slow one, and load the kernels; if
+    they have to be compiled first, only where that holds nobody up."""
     import controller.engine.work  # noqa: F401
+    from controller.optimizer import kernels
     from controller.optimizer.warm import warm_up
 
-    warm_up()
+    if compiles or kernels.is_complete():
+        warm_up()
     return os.getpid()
 
 
@@ -55,8 +58,10 @@ class Worker:
     A process that dies is replaced and its call made again, which is safe for pure functions.
     """
 
-    def __init__(self, name: str, niceness: int) -> None:
+    def __init__(self, name: str, niceness: int, compiles: bool) -> None:
+        """``compiles``: whether it makes the kernels that are missing as it starts."""
         self.name = name
+        self._compiles = compiles
         self.pid: int | None = None
         self._niceness = niceness
         self._pool = self._new_pool()
@@ -70,8 +75,8 @@ class Worker:
         )
 
     async def start(self) -> None:
-        """Returns once the process has imported and compiled all that it needs."""
-        self.pid = await self.run(_warm)
+        """Returns once the process is ready."""
+        self.pid = await self.run(_warm, self._compiles)
 
     async def keep(self) -> None:
         """Replace a process that has died before a call has to wait for it; never returns."""

@@ -159,7 +159,9 @@ class FabricService:
     ) -> fabric_pb2.Plan:
         view = self._brain.view()
         if view.plan is None:
-            raise ServiceError(Code.NOT_FOUND, "there is no plan yet; apply an intent")
+            raise ServiceError(
+                Code.NOT_FOUND, "there is no plan yet; heald intent list and heald status say why"
+            )
         return report.plan(view.plan, view.fabric, view.plan_committed)
 
     async def get_status(

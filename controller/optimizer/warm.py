@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from controller.optimizer import baselines, buckets, portfolio
+from controller.optimizer import baselines, buckets, kernels, portfolio
 from controller.optimizer.audit import audit, links_of
 from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
@@ -40,3 +40,4 @@ def warm_up() -> None:
     audit(network, demand, paths, found.share, links_of(network))
     baselines.ssdo(network, demand, paths)
     buckets.quantise(paths, solution.share, demand, network)
+    kernels.completed()

@@ -133,8 +133,8 @@ def test_new_certificates_are_taken_up_without_a_restart(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--ctl-privkey=key"], "TLS needs --ctl-cert too"),
-        (["--ctl-cert=cert"], "TLS needs --ctl-privkey too"),
+        (["--ctl-privkey=key"], "TLS needs --ctl-cert"),
+        (["--ctl-cert=cert"], "TLS needs --ctl-privkey"),
         (["--ca-certs=ca"], "TLS needs --ctl-privkey and --ctl-cert"),
         (["--ctl-privkey=none", "--ctl-cert=none"], "none: No such file"),
         (["--ctl-privkey=bad", "--ctl-cert=bad"], "no certificate with its private key"),

@@ -19,7 +19,7 @@ from controller.brain.workers import Worker
 
 @pytest.fixture
 async def worker() -> AsyncIterator[Worker]:
-    worker = Worker("test", niceness=0)
+    worker = Worker("test", niceness=0, compiles=True)
     yield worker
     worker.stop()
 
@@ -52,7 +52,7 @@ async def test_what_a_call_raises_is_raised_here(worker: Worker) -> None:
 
 
 async def test_a_worker_is_nice_and_ends_on_stop() -> None:
-    worker = Worker("test", niceness=7)
+    worker = Worker("test", niceness=7, compiles=True)
     before = os.nice(0)
     assert await worker.run(os.nice, 0) == before + 7
     pid = await worker.run(os.getpid)
@@ -68,7 +68,7 @@ def test_a_worker_ends_with_a_parent_that_is_killed() -> None:
         "import asyncio, os, sys\n"
         "from controller.brain.workers import Worker\n"
         "async def main():\n"
-        "    print(await Worker('test', 0).run(os.getpid), flush=True)\n"
+        "    print(await Worker('test', 0, True).run(os.getpid), flush=True)\n"
         "    await asyncio.sleep(60)\n"
         "if __name__ == '__main__':\n"
         "    asyncio.run(main())\n"

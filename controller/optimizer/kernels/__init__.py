@@ -7,11 +7,14 @@ so.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -75,6 +78,25 @@ def kernel(function: F) -> F:
         return function
     _kernels.append(numba.njit(cache=bool(cache_dir), nogil=True)(function))
     return cast(F, _kernels[-1])
+
+
+@cache
+def _marker() -> Path:
+    """numba keeps code by the place of its source, and by the Python that runs it."""
+    which = f"{_fingerprint()} {__file__} {sys.version}"
+    return Path(cache_dir, f"complete-{hashlib.sha256(which.encode()).hexdigest()[:16]}")
+
+
+def is_complete() -> bool:
+    """Whether no kernel has to be compiled any more."""
+    return bool(problem) or (bool(cache_dir) and _marker().exists())
+
+
+def completed() -> None:
+    """To be called when all have been compiled."""
+    if cache_dir and not problem:
+        with contextlib.suppress(OSError):
+            _marker().touch()
 
 
 def compiled() -> int:
