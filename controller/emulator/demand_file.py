@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
-from controller.emulator.keys import did_you_mean, what_is_wrong
+from controller.emulator.keys import did_you_mean, parse_list, read_each, what_is_wrong
 from controller.emulator.routes import Demand
 from controller.fabric import quantities
 from controller.fabric.model import Fabric
@@ -23,32 +21,20 @@ def parse(text: str, source: str, fabric: Fabric) -> tuple[Demand, ...]:
     """A YAML list of mappings, each with ``from`` and ``to`` (a NIC, or a host for the first of its
     NICs), ``rate`` (``10M``), and whatever else of a Demand is not the usual. Raises DemandError
     with all that is wrong; ``source`` names the text."""
-    try:
-        given = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise DemandError(f"{source}: {error}") from error
-    if not isinstance(given, list):
-        raise DemandError(f"{source}: traffic is a list of demands")
-    return read(given, source, fabric)
+    return read(
+        parse_list(text, source, "traffic is a list of demands", DemandError), source, fabric
+    )
 
 
 def read(given: Sequence[Any], source: str, fabric: Fabric) -> tuple[Demand, ...]:
     """The same from what YAML holds."""
-    problems: list[str] = []
-    found: list[Demand] = []
-    for number, each in enumerate(given, 1):
-        place = f"{source}: demand {number}"
-        if not isinstance(each, dict):
-            problems.append(f"{place}: it is not a mapping")
-            continue
-        values, wrong = _values({str(k): v for k, v in each.items()}, fabric)
+
+    def one(given: dict[str, Any]) -> Demand | list[str]:
+        values, wrong = _values(given, fabric)
         wrong = wrong or what_is_wrong(Demand, values, "a demand") or _impossible(values, fabric)
-        problems += [f"{place}: {text}" for text in wrong]
-        if not wrong:
-            found.append(Demand(**values))
-    if problems:
-        raise DemandError("\n".join(problems))
-    return tuple(found)
+        return wrong or Demand(**values)
+
+    return read_each(given, source, "demand", one, DemandError)
 
 
 def _values(given: Mapping[str, Any], fabric: Fabric) -> tuple[dict[str, Any], list[str]]:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-import yaml
-
 from controller.emulator.fault_kinds import (
     KINDS,
     ClockSkew,
@@ -23,44 +21,27 @@ from controller.emulator.fault_kinds import (
     WireFault,
     WrongCounters,
 )
-from controller.emulator.keys import what_is_wrong
+from controller.emulator.keys import parse_list, read_each, what_is_wrong
 from controller.fabric.model import Fabric
 
 
 def parse(text: str, source: str) -> tuple[Fault, ...]:
     """A YAML list of mappings, each with ``fault`` (the kind) and the fault's own keys. Raises
     FaultError with all that is wrong; ``source`` names the text."""
-    try:
-        given = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise FaultError(f"{source}: {error}") from error
-    if not isinstance(given, list):
-        raise FaultError(f"{source}: a script is a list of faults")
-    return read(given, source)
+    return read(parse_list(text, source, "a script is a list of faults", FaultError), source)
 
 
 def read(given: Sequence[Any], source: str) -> tuple[Fault, ...]:
     """The same from what YAML holds."""
-    problems: list[str] = []
-    found: list[Fault] = []
-    for number, each in enumerate(given, 1):
-        place = f"{source}: fault {number}"
-        if not isinstance(each, dict):
-            problems.append(f"{place}: it is not a mapping")
-            continue
-        values = {str(key): value for key, value in each.items()}
-        name = str(values.pop("fault", None))
-        kind = KINDS.get(name)
-        if kind is None:
-            known = ", ".join(KINDS)
-            problems.append(f"{place}: `fault` is {name!r}, not one of {known}")
-        elif wrong := what_is_wrong(kind, values, name):
-            problems += [f"{place}: {text}" for text in wrong]
-        else:
-            found.append(kind(**values))
-    if problems:
-        raise FaultError("\n".join(problems))
-    return tuple(found)
+    return read_each(given, source, "fault", _fault, FaultError)
+
+
+def _fault(values: dict[str, Any]) -> Fault | list[str]:
+    name = str(values.pop("fault", None))
+    kind = KINDS.get(name)
+    if kind is None:
+        return [f"`fault` is {name!r}, not one of {', '.join(KINDS)}"]
+    return what_is_wrong(kind, values, name) or kind(**values)
 
 
 def draw(fabric: Fabric, seed: int, duration_s: float, count: int) -> tuple[Fault, ...]:

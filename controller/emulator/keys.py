@@ -2,12 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
+
+import yaml
+
+T = TypeVar("T")
 
 _FEW = 8
+
+
+def parse_list(text: str, source: str, what: str, error: type[ValueError]) -> list[Any]:
+    """The YAML list that a text is; ``what`` says so in words. Raises ``error``."""
+    try:
+        given = yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        raise error(f"{source}: {problem}") from problem
+    if not isinstance(given, list):
+        raise error(f"{source}: {what}")
+    return given
+
+
+def read_each(
+    given: Sequence[Any],
+    source: str,
+    noun: str,
+    read: Callable[[dict[str, Any]], T | list[str]],
+    error: type[ValueError],
+) -> tuple[T, ...]:
+    """What ``read`` makes of each mapping; where it gives back what is wrong instead, raises
+    ``error`` with all of that, each with its place."""
+    problems: list[str] = []
+    found: list[T] = []
+    for number, each in enumerate(given, 1):
+        made: T | list[str] = ["it is not a mapping"]
+        if isinstance(each, dict):
+            made = read({str(key): value for key, value in each.items()})
+        if isinstance(made, list):
+            problems += [f"{source}: {noun} {number}: {text}" for text in made]
+        else:
+            found.append(made)
+    if problems:
+        raise error("\n".join(problems))
+    return tuple(found)
 
 
 def what_is_wrong(kind: type[Any], given: Mapping[str, Any], name: str) -> list[str]:
