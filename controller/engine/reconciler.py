@@ -24,8 +24,8 @@ MESSAGE_TIMEOUT_S = 0.05
 """... this much longer for each of its messages. One that answers nothing at all is found sooner,
 by its session."""
 READING_S = 5.0
-"""A switch that is being read for less is waited for before anything is sent to the others, which
-may build on what it still lacks."""
+"""So long a change waits for switches that are being read: the others may build on what these still
+lack."""
 ENTRIES_AT_A_TIME = 1000
 """Compared in one go; some 5 ms. A switch with more is compared whole."""
 
@@ -51,6 +51,7 @@ class Reconciler:
         self._differences: Differences = {}
         self._continues = False
         self._give_up_s = 0.0
+        self._held_since_s: float | None = None
         self._next_batch = 1
         self._new = new
 
@@ -202,11 +203,6 @@ class Reconciler:
     def _begin(self, now: float, starting: bool) -> bool:
         """Start a rollout over all known switches if any of them needs one, and once all of them
         have been compared."""
-        for record in self.records.values():
-            if record.state is SwitchState.READING and now - record.read_at_s < READING_S:
-                return False
-            if starting and not record.connects:
-                return False
         known = {
             r.name: r.installed
             for r in self.records.values()
@@ -214,17 +210,32 @@ class Reconciler:
         }
         if self._tables is None or all(self._settled(self.records[name]) for name in known):
             self._differences.clear()
+            self._held_since_s = None
+            return False
+        if self._is_held(now, starting):
             return False
         desired = {name: self._want(name) for name in known}
         if not self._compare(known, desired):
             return False
         updates = gathered({name: self._differences[name][2] for name in known})
         self._differences.clear()
+        self._held_since_s = None
         self._rollout = Rollout(self._plan_id, updates, desired, self._next_batch)
         for name in known:
             if not self._settled(self.records[name]):
                 self.records[name].state = SwitchState.INSTALLING
         return True
+
+    def _is_held(self, now: float, starting: bool) -> bool:
+        """Whether to wait for what a switch holds or for its connection; not for ever, however
+        often switches come and go."""
+        if starting and not all(record.connects for record in self.records.values()):
+            return True
+        if not self.in_state(SwitchState.READING):
+            return False
+        if self._held_since_s is None:
+            self._held_since_s = now
+        return now - self._held_since_s < READING_S
 
     def _compare(self, known: Tables, desired: Tables) -> bool:
         """Work out some of the differences that are not known yet; returns whether all are."""
