@@ -214,11 +214,16 @@ class Brain:
         self._listener.close()
 
 
+SILENCE = b"nothing at all"
+"""What a switch says that never answers when it is asked what it is."""
+
+
 class Answers:
     """What an OpenFlow 1.5 switch answers to what it is asked.
 
     ``errors`` maps a message's position among the modifications (flow, group, meter) to the (type,
-    code) that it is refused with. ``says``: the body of its description; None refuses to describe.
+    code) that it is refused with. ``says``: the body of its description; None refuses to describe,
+    SILENCE is no answer.
     """
 
     def __init__(self, dpid: int, says: bytes | None = SAYS) -> None:
@@ -248,6 +253,8 @@ class Answers:
 
     def _multipart(self, message: bytes, xid: int) -> bytes:
         (kind, _) = _MULTIPART.unpack_from(message, HEADER_BYTES)
+        if kind == MultipartType.DESC and self._says is SILENCE:
+            return b""
         bodies = {
             MultipartType.DESC: [self._says or b""],
             MultipartType.PORT_DESC: [port_desc(1, LIVE) + port_desc(2, 1)],

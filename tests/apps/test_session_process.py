@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from apps.quarantine import LAST_S
 from controller.openflow import encode
 from controller.openflow.model import Group, GroupType
 from controller.openflow.wire import MessageType, compose, header
@@ -19,6 +20,7 @@ from heald.internal.v1 import session_pb2 as pb
 from tests.apps.peers import (
     LIVE,
     SAYS,
+    SILENCE,
     Brain,
     Controller,
     RawSwitch,
@@ -114,7 +116,7 @@ def test_a_switch_says_what_it_is_and_keeps_its_session_if_it_does_not(
     )
     session = brain.next("readback").readback.session
     assert described.session == session
-    for answer in (b"", b"short", None):
+    for answer in (b"", b"short", SILENCE, None):
         switch.close()
         brain.next("disconnected")
         switch = connect(dpid, says=answer)
@@ -313,6 +315,31 @@ def test_a_malformed_message_ends_the_session_naming_switch_and_offset(
     assert switch.closed.wait(10)
     controller.await_log("leaf-77: disconnected: malformed message: type 12")
     assert "at offset 16" in controller.log.split("leaf-77: disconnected: malformed")[1]
+
+
+def test_who_comes_back_with_malformed_messages_costs_a_few_lines_of_log(
+    controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-78"})
+    broken = bytearray(port_status(1, LIVE))
+    broken[20:22] = b"\0\0"  # the length of the port in it
+    for _ in range(50):
+        switch = connect(dpid)
+        while not switch.closed.is_set():
+            # The first asks for its ports, the others are of the session.
+            if switch.count(MessageType.MULTIPART_REQUEST) > 1:
+                with suppress(OSError):
+                    switch.send(bytes(broken))
+            switch.closed.wait(0.01)
+    controller.await_log("leaf-78 sent what is malformed; it may come back in a while")
+    lines = [line for line in controller.log.splitlines() if "leaf-78" in line]
+    assert len(lines) < 20
+    assert brain.next("refused").refused.dpid == dpid
+    sessions = sum(m.WhichOneof("message") == "connected" for m in brain.skipped)
+    assert 1 <= sessions < 8
+    began_s = time.monotonic()
+    while connect(dpid).closed.wait(0.5):
+        assert time.monotonic() - began_s < 5 * LAST_S
 
 
 def test_a_switch_that_does_not_read_delays_no_other_and_is_dropped(
