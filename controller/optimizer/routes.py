@@ -48,7 +48,10 @@ class Routes:
         found = self.fast(ask, room, cost)
         if found is not None:
             return found
-        return Found(*exact.decide(self.ground, ask, room, cost, self.budget))
+        primary, backup, proven = exact.decide(self.ground, ask, room, cost, self.budget)
+        if primary is None or backup is None:
+            return Found(primary, None, proven)
+        return self._arranged(ask, primary, backup) or Found(primary, backup)
 
     def fast(self, ask: Ask, room: Floats, cost: Indices) -> Found | None:
         """The same; None where it is for the exact model to decide."""
@@ -128,6 +131,8 @@ class Routes:
         ground = self.ground
         if ground.apart(one, other) < ask.protection:
             return None
+        if ground.base[list(other)].sum() < ground.base[list(one)].sum():
+            one, other = other, one
         for primary, backup in ((one, other), (other, one)):
             if ground.suits(ask, primary, True) and ground.suits(ask, backup, False):
                 return Found(primary, backup)
@@ -180,6 +185,4 @@ class Routes:
         )
         if not len(one):
             return None
-        if cost[other].sum() < cost[one].sum():
-            one, other = other, one
         return tuple(one.tolist()), tuple(other.tolist())
