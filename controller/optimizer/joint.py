@@ -13,7 +13,7 @@ from controller.optimizer.ground import Ask, Ground
 from controller.optimizer.ledger import Held
 from controller.optimizer.problem import Floats
 
-MOST_LITERALS = 60_000
+MOST_LITERALS = 20_000
 STAY, LEAVE = 1, 16
 """Costs of an arc of the present path, and of another one."""
 

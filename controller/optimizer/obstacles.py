@@ -92,20 +92,15 @@ class _Residual:
             (2 * nodes[met] + 1, 2 * nodes[met], None),
             (2 * nodes[ask.inside], np.full(int(ask.inside.sum()), 2 * ground.nodes), None),
         )
-        self.start = np.concatenate([a for a, _, _ in edges])
-        self.end = np.concatenate([b for _, b, _ in edges])
+        self.start = np.concatenate([a for a, _, _ in edges]).astype(np.int64)
+        self.end = np.concatenate([b for _, b, _ in edges]).astype(np.int64)
         self.arc: Ints = np.concatenate(
             [np.full(len(a), -1, np.int32) if arcs is None else arcs for a, _, arcs in edges]
         )
         self.step = np.where(self.arc >= 0, blocked[self.arc], False).astype(np.int64)
         self.cost = np.full(2 * ground.nodes + 1, FAR, np.int64)
         self.cost[2 * ask.source + 1] = 0
-        while True:
-            better = self.cost.copy()
-            np.minimum.at(better, self.end, np.minimum(self.cost[self.start] + self.step, FAR))
-            if np.array_equal(better, self.cost):
-                break
-            self.cost = better
+        pairs.settle(self.start, self.end, self.step, self.cost)
 
     def costly(self) -> set[int]:
         """Blocked arcs on the cheapest ways to the egress."""

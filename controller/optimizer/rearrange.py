@@ -53,8 +53,11 @@ def rearrange(
     for j in near[:TRIALS] if budget.trial() else []:
         if moved := _swap(routes, ledger, asks, index, j, room):
             return moved, True
+    if budget.left <= 0:
+        return None, False
     company = _peers(ledger, set(ledger.held))
-    groups = [near[:NEIGHBOURS]]
+    fitting = joint.MOST_LITERALS // (2 * len(ground.tail)) - 1
+    groups = [near[: max(1, min(NEIGHBOURS, fitting))]]
     if len(company) <= COMPANY and company != groups[0]:
         groups.append(company)
     proven = False

@@ -44,6 +44,18 @@ def toward(
 
 
 @kernel
+def settle(start: Indices, end: Indices, step: Indices, cost: Indices) -> None:
+    """Lower ``cost`` to what edges from ``start`` to ``end`` of ``step[E] >= 0`` allow."""
+    changed = True
+    while changed:
+        changed = False
+        for e in range(len(start)):
+            if cost[start[e]] + step[e] < cost[end[e]]:
+                cost[end[e]] = cost[start[e]] + step[e]
+                changed = True
+
+
+@kernel
 def cheapest(
     source: int,
     inside: Bools,
