@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from controller.fabric.model import AttachmentSet
+from controller.intents.model import OnShortage, Protection
 
 
 class DemandKey(NamedTuple):
@@ -24,11 +25,43 @@ class Reach:
     nics: frozenset[str]
 
 
+class FlowId(NamedTuple):
+    """One flow of a point-to-point intent, as it enters at one switch of its source NIC.
+
+    NICs are ``host/nic``. ``udp_source_port`` is 0 where the flow is all traffic between the two.
+    """
+
+    intent: str
+    source: str
+    destination: str
+    ingress: str
+    udp_source_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedFlow:
+    """A flow that wants a path of its own; see ``intents.model.PointToPoint``. ``include`` and
+    ``avoid`` name switches, links and shared risk groups of the fabric."""
+
+    id: FlowId
+    egress: AttachmentSet
+    traffic_class: str
+    rate_bps: float
+    max_latency_s: float | None = None
+    include: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()
+    protection: Protection = Protection.NONE
+    priority: int = 0
+    on_shortage: OnShortage = OnShortage.REJECT
+
+
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """All that is asked for. ``rate_bps[i]`` belongs to ``keys[i]``; keys are sorted and unique."""
+    """All that is asked for. ``rate_bps[i]`` belongs to ``keys[i]``; keys are sorted and unique,
+    and so are ``flows`` by their ids."""
 
     version: int
     reaches: tuple[Reach, ...]
     keys: tuple[DemandKey, ...]
     rate_bps: tuple[float, ...]
+    flows: tuple[PinnedFlow, ...] = ()

@@ -32,7 +32,48 @@ class Connectivity:
     endpoints: Selector
 
 
-IntentSpec: TypeAlias = Connectivity
+class Protection(str, Enum):
+    """What of the primary path the backup keeps clear of."""
+
+    NONE = "none"
+    LINK = "link"
+    NODE = "node"
+    SRLG = "srlg"
+
+
+class OnShortage(str, Enum):
+    """What becomes of an intent that the network cannot give all that it asks for."""
+
+    REJECT = "reject"
+    DEGRADE = "degrade"
+
+
+@dataclass(frozen=True, slots=True)
+class PointToPoint:
+    """Each chosen source NIC gets a path of its own to each chosen destination NIC.
+
+    ``rate_bps`` is reserved in each direction for the intent as a whole, in equal parts for its
+    pairs of NICs and, of each pair, for ``udp_source_ports``: each of them is a RoCE queue pair
+    with a path of its own; without any, a pair is one flow. ``include`` and ``avoid`` name
+    switches, links and shared risk groups. Higher ``priority`` comes first. An empty
+    ``traffic_class`` is that of unmarked packets.
+    """
+
+    source: Selector
+    destination: Selector
+    rate_bps: float = 0.0
+    traffic_class: str = ""
+    max_latency_s: float | None = None
+    include: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()
+    protection: Protection = Protection.NONE
+    bidirectional: bool = False
+    udp_source_ports: tuple[int, ...] = ()
+    priority: int = 0
+    on_shortage: OnShortage = OnShortage.REJECT
+
+
+IntentSpec: TypeAlias = Connectivity | PointToPoint
 
 
 class IntentState(str, Enum):

@@ -7,7 +7,7 @@ identify switches so that it outlives edits of the fabric.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -17,6 +17,37 @@ class PlacementKey(NamedTuple):
     ingress: str
     egress: tuple[str, ...]
     traffic_class: str
+
+
+class PlacedFlow(NamedTuple):
+    """Same fields as ``controller.intents.demands.FlowId``, which this room may not import."""
+
+    intent: str
+    source: str
+    destination: str
+    ingress: str
+    udp_source_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The path of a flow: ids of two trees of ``egress`` that may hold no more than a path each.
+
+    ``primary`` None: it has none, and goes like everything else or, where its ingress is a switch
+    of the egress, needs none (``shortage`` tells). ``rate_bps`` is reserved on either path.
+    ``shortage`` is a code of ``reservation.Shortage`` by name, ``binding`` names the links that
+    stand in the way of more, ``rivals`` the intents that hold capacity there.
+    """
+
+    egress: tuple[str, ...]
+    primary: int | None
+    backup: int | None = None
+    rate_bps: float = 0.0
+    protection: str = "none"
+    shortage: str = "NOTHING"
+    binding: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
+    best_latency_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +103,7 @@ class Plan:
 
     ``zones`` gives each set of intents that some NIC takes part in a small number, for the guard
     table. ``load_bps`` maps ``(switch, port)`` of each arc to predicted load.
+    ``pins`` are the point-to-point flows, whose rates are in ``load_bps``.
     ``made_from`` are the versions of (Fabric, Demands, LinkState). Nothing new may have a number
     that is ``retired``.
     """
@@ -85,3 +117,4 @@ class Plan:
     load_bps: Mapping[tuple[str, int], float]
     certificate: Certificate
     retired: Retired = Retired()
+    pins: Mapping[PlacedFlow, Pin] = field(default_factory=dict)

@@ -58,11 +58,57 @@ class Connectivity(_message.Message):
     endpoints: Selector
     def __init__(self, endpoints: _Optional[_Union[Selector, _Mapping]] = ...) -> None: ...
 
+class PointToPoint(_message.Message):
+    __slots__ = ("source", "destination", "rate_bps", "traffic_class", "max_latency_s", "include", "avoid", "protection", "bidirectional", "udp_source_ports", "priority", "on_shortage")
+    class Protection(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        NONE: _ClassVar[PointToPoint.Protection]
+        LINK: _ClassVar[PointToPoint.Protection]
+        NODE: _ClassVar[PointToPoint.Protection]
+        SRLG: _ClassVar[PointToPoint.Protection]
+    NONE: PointToPoint.Protection
+    LINK: PointToPoint.Protection
+    NODE: PointToPoint.Protection
+    SRLG: PointToPoint.Protection
+    class OnShortage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        REJECT: _ClassVar[PointToPoint.OnShortage]
+        DEGRADE: _ClassVar[PointToPoint.OnShortage]
+    REJECT: PointToPoint.OnShortage
+    DEGRADE: PointToPoint.OnShortage
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    RATE_BPS_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_CLASS_FIELD_NUMBER: _ClassVar[int]
+    MAX_LATENCY_S_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_FIELD_NUMBER: _ClassVar[int]
+    AVOID_FIELD_NUMBER: _ClassVar[int]
+    PROTECTION_FIELD_NUMBER: _ClassVar[int]
+    BIDIRECTIONAL_FIELD_NUMBER: _ClassVar[int]
+    UDP_SOURCE_PORTS_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    ON_SHORTAGE_FIELD_NUMBER: _ClassVar[int]
+    source: Selector
+    destination: Selector
+    rate_bps: float
+    traffic_class: str
+    max_latency_s: float
+    include: _containers.RepeatedScalarFieldContainer[str]
+    avoid: _containers.RepeatedScalarFieldContainer[str]
+    protection: PointToPoint.Protection
+    bidirectional: bool
+    udp_source_ports: _containers.RepeatedScalarFieldContainer[int]
+    priority: int
+    on_shortage: PointToPoint.OnShortage
+    def __init__(self, source: _Optional[_Union[Selector, _Mapping]] = ..., destination: _Optional[_Union[Selector, _Mapping]] = ..., rate_bps: _Optional[float] = ..., traffic_class: _Optional[str] = ..., max_latency_s: _Optional[float] = ..., include: _Optional[_Iterable[str]] = ..., avoid: _Optional[_Iterable[str]] = ..., protection: _Optional[_Union[PointToPoint.Protection, str]] = ..., bidirectional: bool = ..., udp_source_ports: _Optional[_Iterable[int]] = ..., priority: _Optional[int] = ..., on_shortage: _Optional[_Union[PointToPoint.OnShortage, str]] = ...) -> None: ...
+
 class IntentSpec(_message.Message):
-    __slots__ = ("connectivity",)
+    __slots__ = ("connectivity", "point_to_point")
     CONNECTIVITY_FIELD_NUMBER: _ClassVar[int]
+    POINT_TO_POINT_FIELD_NUMBER: _ClassVar[int]
     connectivity: Connectivity
-    def __init__(self, connectivity: _Optional[_Union[Connectivity, _Mapping]] = ...) -> None: ...
+    point_to_point: PointToPoint
+    def __init__(self, connectivity: _Optional[_Union[Connectivity, _Mapping]] = ..., point_to_point: _Optional[_Union[PointToPoint, _Mapping]] = ...) -> None: ...
 
 class IntentStatus(_message.Message):
     __slots__ = ("state", "reason", "message", "observed_generation", "plan", "transition_time")
