@@ -37,29 +37,29 @@ class Policy:
 
     @staticmethod
     def of(fabric: Fabric, plan: Plan, demands: Demands) -> Policy:
-        intents: dict[str, set[str]] = {}
+        sides: dict[str, set[str]] = {}
+        reachable: dict[str, set[str]] = {}
         problems = []
         for reach in demands.reaches:
-            for nic in reach.nics:
-                if nic in fabric.nic_by_id:
-                    intents.setdefault(nic, set()).add(reach.intent)
-                else:
-                    problems.append(f"intent {reach.intent} names NIC {nic}, not in the fabric")
+            for side in reach.sides:
+                reachable.setdefault(side.name, set()).update(side.peers)
+                for nic in side.nics:
+                    if nic in fabric.nic_by_id:
+                        sides.setdefault(nic, set()).add(side.name)
+                    else:
+                        problems.append(f"intent {reach.intent} names NIC {nic}, not in the fabric")
         members: dict[frozenset[str], set[str]] = {}
-        for nic, of_nic in intents.items():
+        for nic, of_nic in sides.items():
             members.setdefault(frozenset(of_nic), set()).add(nic)
-        reachable: dict[str, set[str]] = {}
-        for reach in demands.reaches:
-            reachable.setdefault(reach.intent, set()).update(reach.nics)
         zone_of: dict[str, int] = {}
         peers: dict[int, tuple[Nic, ...]] = {}
-        for zone_intents, nics in members.items():
-            zone = plan.zones.get(zone_intents)
+        for zone_sides, nics in members.items():
+            zone = plan.zones.get(zone_sides)
             if zone is None:
-                problems.append(f"no zone for NICs of intents {', '.join(sorted(zone_intents))}")
+                problems.append(f"no zone for NICs of intents {', '.join(sorted(zone_sides))}")
                 continue
             zone_of.update(dict.fromkeys(nics, zone))
-            reached = set().union(*(reachable[intent] for intent in zone_intents))
+            reached = set().union(*(reachable[side] for side in zone_sides))
             peers[zone] = tuple(
                 fabric.nic_by_id[nic] for nic in sorted(reached) if nic in fabric.nic_by_id
             )

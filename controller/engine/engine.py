@@ -30,7 +30,7 @@ from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
-from controller.intents.expand import connectivity
+from controller.intents.expand import demands_of
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
@@ -98,7 +98,7 @@ class Engine:
         self._without_path: tuple[tuple[object, ...], Mapping[str, list[str]]] | None = None
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._intents: dict[str, ev.WantedIntent] = {}
-        self._a_priori = connectivity(fabric, {})
+        self._a_priori = demands_of(fabric, ())
         self.demands: Demands = self._measurements.demands(self._a_priori)
         self._want(intents)
         self._statuses.leave(withdrawing, self._serial)
@@ -184,16 +184,17 @@ class Engine:
 
     def _want(self, intents: Mapping[str, ev.WantedIntent]) -> bool:
         """Returns whether that changes anything but their generations: those need no plan."""
-        joined = {name: intent.nics for name, intent in intents.items()}
-        if joined == {name: intent.nics for name, intent in self._intents.items()}:
+        if _asked(intents) == _asked(self._intents):
             self._intents = dict(intents)
             self._statuses.want(self._intents, self._serial)
             return False
         self._serial += 1
         self._intents = dict(intents)
         self._statuses.want(self._intents, self._serial)
-        nics = {name: i.nics for name, i in self._intents.items() if len(i.nics) > 1}
-        self._a_priori = connectivity(self.fabric, nics)
+        served = [i for i in self._intents.values() if len(i.endpoints) > 1]
+        self._a_priori = demands_of(
+            self.fabric, [i.reach for i in served], [flow for i in served for flow in i.flows]
+        )
         self.demands = self._measurements.demands(self._a_priori)
         return True
 
@@ -389,7 +390,7 @@ class Engine:
 
     def _intents_between(self, ingress: str, egress: tuple[str, ...]) -> Iterable[str]:
         for name, intent in self._intents.items():
-            sets = {self.fabric.nic_by_id[n].attachment_set for n in intent.nics}
+            sets = {self.fabric.nic_by_id[n].attachment_set for n in intent.endpoints}
             if egress in sets and any(ingress in s for s in sets):
                 yield name
 
@@ -406,3 +407,8 @@ class Engine:
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")
         return out
+
+
+def _asked(intents: Mapping[str, ev.WantedIntent]) -> Mapping[str, object]:
+    """What of intents a plan depends on."""
+    return {name: (i.nics, i.peers, i.flows) for name, i in intents.items()}

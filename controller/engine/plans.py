@@ -12,12 +12,13 @@ from controller.optimizer.plan import PlacementKey, Plan
 
 
 def zones_of(demands: Demands) -> Mapping[str, frozenset[str]]:
-    """The intents that each NIC takes part in."""
+    """The sides of intents that each NIC is on."""
     zones: dict[str, set[str]] = {}
     for reach in demands.reaches:
-        for nic in reach.nics:
-            zones.setdefault(nic, set()).add(reach.intent)
-    return {nic: frozenset(intents) for nic, intents in zones.items()}
+        for side in reach.sides:
+            for nic in side.nics:
+                zones.setdefault(nic, set()).add(side.name)
+    return {nic: frozenset(sides) for nic, sides in zones.items()}
 
 
 def covers(plan: Plan, fabric: Fabric, demands: Demands) -> bool:

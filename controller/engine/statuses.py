@@ -101,7 +101,7 @@ def _status(
     progress: Progress,
     edges: Mapping[str, frozenset[str]],
 ) -> IntentStatus:
-    if len(intent.nics) < 2:
+    if len(intent.endpoints) < 2:
         why = intent.problem or "it chooses fewer than two NICs"
         return _as(
             intent,
@@ -113,7 +113,7 @@ def _status(
     if progress.planned_serial < serial:
         message = progress.error or "waiting for a plan"
         return _as(intent, progress, IntentState.PENDING, Reason.ACCEPTED, message)
-    mine = frozenset[str]().union(*(edges.get(nic, frozenset()) for nic in intent.nics))
+    mine = frozenset[str]().union(*(edges.get(nic, frozenset()) for nic in intent.endpoints))
     absent = ", ".join(sorted(mine & progress.absent))
     failed = ", ".join(sorted(mine & progress.failed))
     if progress.committed_serial < serial:

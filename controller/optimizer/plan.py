@@ -106,7 +106,7 @@ class Retired:
 class Plan:
     """``weights[key]`` maps tree id to bucket weight (positive, summing to a power of two).
 
-    ``zones`` gives each set of intents that some NIC takes part in a small number, for the guard
+    ``zones`` gives each set of sides of intents that some NIC is on a small number, for the guard
     table. ``load_bps`` maps ``(switch, port)`` of each arc to predicted load.
     ``pins`` are the point-to-point flows, whose rates are in ``load_bps``; ``certificate`` is of
     everything else, on what they leave. ``asked`` has a digest of what each of their intents asks
