@@ -7,8 +7,8 @@ from controller.dataplane.classify import Classifier
 from controller.dataplane.deliver import Delivery
 from controller.dataplane.forest import Forest
 from controller.dataplane.guard import install_guard, install_queues
-from controller.dataplane.pipeline import SwitchBuilder
 from controller.dataplane.pins import Pins
+from controller.dataplane.pipeline import SwitchBuilder
 from controller.dataplane.policy import Policy, admitted
 from controller.dataplane.repair import Adjacency
 from controller.dataplane.tables import Tables

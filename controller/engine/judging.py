@@ -22,7 +22,8 @@ def evaluate(
 ) -> tuple[float, Floats]:
     """MLU and load of each arc, ``[A]``, if the plan's weights carried these demands.
 
-    Pins are in the load, and the MLU is of everything else on what they leave. What a dead tree should carry goes to the demand's other trees, as local repair does.
+    Pins are in the load; the MLU is of everything else on what they leave. What a dead tree should
+    carry goes to the demand's other trees, as local repair does.
     """
     view = view_of(plan, fabric, link_state)
     keys = [
@@ -49,8 +50,8 @@ def worth_committing(
     """Whether the candidate's gain on today's snapshots beats the churn that it costs.
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
-    better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than 5 %
-    and by more than 0.02.
+    better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
+    5 % and by more than 0.02.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
         return True

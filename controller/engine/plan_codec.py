@@ -61,7 +61,8 @@ def decode(data: bytes) -> Plan:
         raise ValueError(f"stored plan: not a plan document ({error!r})") from error
     if found not in (WITHOUT_PINS, FORMAT):
         raise ValueError(
-            f"stored plan: format {found!r}, this version of Heald reads {WITHOUT_PINS} and {FORMAT}"
+            f"stored plan: format {found!r}, this version of Heald reads {WITHOUT_PINS} and "
+            f"{FORMAT}"
         )
     if found == WITHOUT_PINS:
         document |= {"pins": [], "asked": {}, "refused": []}

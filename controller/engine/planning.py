@@ -59,10 +59,12 @@ def make_plan(
     Every tree of ``previous`` that the fabric still has stays, even if links of it are down: it
     only gets no weight where it is dead. A source that no tree serves any more gets one over the
     links that are up. Demands that nothing can serve are absent from ``weights`` (``unroutable``
-    lists them). Point-to-point flows come first (``placing``); everything else is spread over what
-    they leave, to which ``certificate`` refers: what the best is worth with the pins as they are,
-    on links that are as much smaller as pins have reserved. What ``previous`` has numbered keeps its number; numbers that were retired are free
+    lists them). What ``previous`` has numbered keeps its number; numbers that were retired are free
     again if the fabric is ``settled``: every switch of it holds ``previous`` and nothing older.
+
+    Point-to-point flows come first (``placing``); everything else is spread over what they leave.
+    The certificate is of that: with the pins as they are and each link as much smaller as they have
+    reserved there, no shares over these trees have an MLU below its bound.
 
     Raises ValueError for an unknown strategy or when egress, tree or zone numbers run out.
     """
@@ -163,9 +165,9 @@ def _pin(fabric: Fabric, placed: Placed, trees: PathTrees, before: Pin | None) -
     egress = placed.flow.egress
     primary = backup = None
     if placed.primary:
-        primary = trees.tree_of(egress, placed.primary, before and before.primary)
+        primary = trees.tree_of(egress, placed.primary, before.primary if before else None)
     if placed.backup:
-        backup = trees.tree_of(egress, placed.backup, before and before.backup)
+        backup = trees.tree_of(egress, placed.backup, before.backup if before else None)
     return Pin(
         egress,
         primary,

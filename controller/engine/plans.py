@@ -23,8 +23,8 @@ def zones_of(demands: Demands) -> Mapping[str, frozenset[str]]:
 
 def covers(plan: Plan, fabric: Fabric, demands: Demands) -> bool:
     """Whether the plan can be compiled for these demands on this fabric as it stands, and serves
-    nothing else: same zones, every demand placed, flows that ask for the same, every tree over links
-    that exist."""
+    nothing else: same zones, every demand placed, flows that ask for the same, every tree over
+    links that exist."""
     ports = {(arc.tail.switch, arc.tail.port) for arc in fabric.arcs}
     return (
         plan.asked == digests(demands.flows)
