@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from controller.engine.pinned import Way, Ways
+from controller.engine.pinned import Ways
 from controller.fabric.model import Fabric
 from controller.optimizer.plan import Pin, PlacedFlow, Plan
 from controller.telemetry.link_state import LinkState
@@ -17,26 +17,33 @@ def swap_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Mapping[Plac
     Where that is dead too, a pin has no path until the next plan, and goes like everything else.
     Returns ``plan.pins`` itself when no primary is dead.
     """
+    dead = {arc.tail: arc for arc in fabric.arcs if not link_state.up[arc.index]}
+    hurt = {
+        (tree.egress, tree.id)
+        for tree in plan.trees
+        if any(tree.next_port.get(port.switch) == port.port for port in dead)
+    }
+    if not hurt or not plan.pins:
+        return plan.pins
     ways = Ways(plan, fabric)
+    number = {egress.members: egress.id for egress in plan.egresses}
 
-    def dead(flow: PlacedFlow, pin: Pin, tree: int | None) -> Way:
-        """The arcs of the way that are down."""
-        way = ways.of(flow.ingress, pin.egress, tree)
-        return tuple(arc for arc in way or () if not link_state.up[arc])
-
-    def lives(flow: PlacedFlow, pin: Pin, tree: int | None) -> bool:
-        way = ways.of(flow.ingress, pin.egress, tree)
-        return way is not None and not dead(flow, pin, tree)
+    def broken(flow: PlacedFlow, pin: Pin, tree: int | None) -> frozenset[str]:
+        """Links of the way that are down."""
+        if (number[pin.egress], tree) not in hurt:
+            return frozenset()
+        way = ways.of(flow.ingress, pin.egress, tree) or ()
+        return frozenset(fabric.arcs[arc].link for arc in way if not link_state.up[arc])
 
     changed = {}
     for flow, pin in plan.pins.items():
-        if pin.primary is None or lives(flow, pin, pin.primary):
+        down = broken(flow, pin, pin.primary)
+        if not down:
             continue
-        if lives(flow, pin, pin.backup):
+        also_down = broken(flow, pin, pin.backup)
+        if pin.backup is not None and not also_down:
             changed[flow] = replace(pin, primary=pin.backup, backup=pin.primary)
         else:
-            broken = dead(flow, pin, pin.primary) + dead(flow, pin, pin.backup)
-            names = tuple(sorted({fabric.arcs[arc].link for arc in broken}))
             changed[flow] = replace(
                 pin,
                 primary=None,
@@ -44,7 +51,7 @@ def swap_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Mapping[Plac
                 rate_bps=0.0,
                 protection="none",
                 shortage="UNREACHABLE",
-                binding=names,
+                binding=tuple(sorted(down | also_down)),
                 rivals=(),
             )
     return {**plan.pins, **changed} if changed else plan.pins
