@@ -19,12 +19,17 @@ pytestmark = pytest.mark.lab
 
 UPLINKS = (("leaf1", 11), ("leaf1", 12))
 QUEUE_PAIRS = tuple(range(50000, 50008))
+PACKETS = 800
 SPINE = {11: "spine1", 12: "spine2"}
 
 
 @pytest.fixture(scope="module")
-def lab(start_lab: StartLab) -> Lab:
-    return start_lab(LEAF_SPINE)
+def lab(start_lab: StartLab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """The leaf-spine with a class of its own for RoCE."""
+    path = tmp_path_factory.mktemp("topology") / "leaf-spine.yaml"
+    classes = "\nclasses:\n  roce: {dscp: 26, queue: 1}\n  rest: {queue: 0}\n"
+    path.write_text(LEAF_SPINE.read_text() + classes)
+    return start_lab(path)
 
 
 @pytest.fixture(scope="module")
@@ -56,30 +61,40 @@ def remove(controller: LabController, name: str) -> None:
 
 def pinned(lab: Lab, backup: bool = False) -> Mapping[int, int]:
     """UDP source port to the uplink of leaf1 that its first (or second) bucket leads to."""
+    # A flow may move to another group meanwhile.
+    before, flows = lab.groups("leaf1"), lab.flows("leaf1")
     groups = {}
-    for line in lab.groups("leaf1"):
+    for line in (*before, *lab.groups("leaf1")):
         number = re.search(r"group_id=(\d+)", line)
         assert number
         groups[number[1]] = re.findall(r"output:\"?(\d+)", line)
     out = {}
-    for line in lab.flows("leaf1"):
+    for line in flows:
         found = re.search(r",udp,.*tp_src=(\d+).*actions=.*group:(\d+)", line)
         if found:
             out[int(found[1])] = int(groups[found[2]][backup])
     return out
 
 
-def taken(lab: Lab, ports: Iterable[int], rate_pps: float = 800) -> Mapping[int, int]:
+def marked(lab: Lab) -> int:
+    """Packets of the class that spines have put into its queue."""
+    wanted = re.compile(r"table=2,.*n_packets=(\d+).*nw_tos=104")
+    lines = [line for spine in SPINE.values() for line in lab.flows(spine)]
+    return sum(int(found[1]) for line in lines if (found := wanted.search(line)))
+
+
+def taken(lab: Lab, ports: Iterable[int], version: int) -> Mapping[int, int]:
     """UDP source port to the uplink of leaf1 that its packets leave by."""
     first, *_, last = sorted(ports)
     flow = UdpFlow(
         lab,
         "h1",
         "h5",
-        rate_pps=rate_pps,
-        count=800,
+        rate_pps=800,
+        count=PACKETS,
         source_ports=last - first + 1,
         first_source_port=first,
+        version=version,
     )
     with PathWatch(lab, UPLINKS) as watch, flow:
         pass
@@ -91,11 +106,18 @@ def taken(lab: Lab, ports: Iterable[int], rate_pps: float = 800) -> Mapping[int,
     return out
 
 
-def test_each_queue_pair_takes_its_planned_path(lab: Lab, controller: LabController) -> None:
-    apply(controller, "qps", rate_bps=40e6, udp_source_ports=QUEUE_PAIRS, protection="LINK")
+@pytest.mark.parametrize("version", [4, 6])
+def test_each_queue_pair_takes_its_planned_path(
+    lab: Lab, controller: LabController, version: int
+) -> None:
+    ports, roce = QUEUE_PAIRS, "roce"
+    apply(controller, "qps", rate_bps=40e6, udp_source_ports=ports, traffic_class=roce)
     plan = pinned(lab)
     assert set(plan) == set(QUEUE_PAIRS)
-    assert taken(lab, QUEUE_PAIRS) == plan
+    before = marked(lab)
+    assert taken(lab, QUEUE_PAIRS, version) == plan
+    # Their sender did not set it.
+    wait_for("all are in their class", lambda: marked(lab) - before == PACKETS)
     remove(controller, "qps")
     assert pinned(lab) == {}
 
