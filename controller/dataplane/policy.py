@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from controller.fabric.model import Fabric, Nic
 from controller.intents.demands import Demands
@@ -12,6 +12,18 @@ from controller.optimizer.plan import Plan
 
 class StalePlanError(ValueError):
     """The plan was not made for these snapshots; the text lists every mismatch."""
+
+
+def admitted(demands: Demands, refused: Collection[str]) -> Demands:
+    """The demands without what intents that are ``refused`` let talk and pin. Their share of the
+    best-effort demands stays: it is only assumed until it is measured."""
+    if not refused:
+        return demands
+    return replace(
+        demands,
+        reaches=tuple(reach for reach in demands.reaches if reach.intent not in refused),
+        flows=tuple(flow for flow in demands.flows if flow.id.intent not in refused),
+    )
 
 
 @dataclass(frozen=True, slots=True)

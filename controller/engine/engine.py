@@ -26,6 +26,7 @@ from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
 from controller.engine.plans import covers, same_on_switches, unroutable
 from controller.engine.reconciler import Reconciler
+from controller.engine.shortages import Lack, lacks
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
@@ -96,6 +97,8 @@ class Engine:
         self._measurements = Measurements(fabric)
         # What pairs without a path follow from, and those.
         self._without_path: tuple[tuple[object, ...], Mapping[str, list[str]]] | None = None
+        # What lacks follow from, and those.
+        self._lacking: tuple[tuple[object, ...], Mapping[str, Lack]] | None = None
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._intents: dict[str, ev.WantedIntent] = {}
         self._a_priori = demands_of(fabric, ())
@@ -370,6 +373,7 @@ class Engine:
             absent=self.reconciler.in_state(SwitchState.ABSENT),
             failed=self.reconciler.in_state(SwitchState.FAILED),
             unroutable=pairs,
+            lacks=self._lacks(),
             starting=self._starting,
             adopting=self._adopting,
             error=self._planner.last_error,
@@ -387,6 +391,16 @@ class Engine:
                     pairs.setdefault(intent, []).append(f"{key.ingress} to {', '.join(key.egress)}")
             known = self._without_path = of, pairs
         return known[1]
+
+    def _lacks(self) -> Mapping[str, Lack]:
+        if self.plan is None or self._planned_demands is None:
+            return {}
+        of = self.plan.pins, self.plan.refused, self._planned_demands.flows
+        if self._lacking is None or any(
+            a is not b for a, b in zip(self._lacking[0], of, strict=True)
+        ):
+            self._lacking = of, lacks(self.plan, self._planned_demands.flows)
+        return self._lacking[1]
 
     def _intents_between(self, ingress: str, egress: tuple[str, ...]) -> Iterable[str]:
         for name, intent in self._intents.items():
