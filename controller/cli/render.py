@@ -60,6 +60,14 @@ def bps(value: float) -> str:
     return f"{value:.3g}"
 
 
+def seconds(value: float) -> str:
+    """``1.5 us``, as topologies and intents write it."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value / 1e-9:.3g} ns"
+
+
 def percent(share: float) -> str:
     return f"{share * 100:.1f}%"
 

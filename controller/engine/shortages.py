@@ -12,7 +12,7 @@ from controller.optimizer.plan import Pin, PlacedFlow, Plan
 
 _FLOWS = 2
 _NAMES = 6
-_REASONS = {
+REASONS = {
     "UNREACHABLE": Reason.UNROUTABLE,
     "SHADOWED": Reason.CONSTRAINED,
     "CONSTRAINED": Reason.CONSTRAINED,
@@ -42,21 +42,21 @@ def lacks(plan: Plan, flows: tuple[PinnedFlow, ...]) -> Mapping[str, Lack]:
     short: dict[str, list[tuple[PinnedFlow, Pin]]] = {}
     for flow in flows:
         pin = plan.pins.get(PlacedFlow(*flow.id))
-        if pin is not None and pin.shortage in _REASONS:
+        if pin is not None and pin.shortage in REASONS:
             short.setdefault(flow.id.intent, []).append((flow, pin))
     return {intent: _lack(found, refused=intent in plan.refused) for intent, found in short.items()}
 
 
 def _lack(found: list[tuple[PinnedFlow, Pin]], refused: bool) -> Lack:
-    gravest = min((pin.shortage for _, pin in found), key=[*_REASONS].index)
+    gravest = min((pin.shortage for _, pin in found), key=[*REASONS].index)
     like = [(flow, pin) for flow, pin in found if pin.shortage == gravest]
-    said = [f"{_name(flow.id)}: {_words(flow, pin)}" for flow, pin in like[:_FLOWS]]
+    said = [f"{_name(flow.id)}: {words(flow, pin)}" for flow, pin in like[:_FLOWS]]
     if len(found) > len(said):
         said.append(f"{len(found) - len(said)} more flows lack something")
-    return Lack(refused, _REASONS[gravest], "; ".join(said))
+    return Lack(refused, REASONS[gravest], "; ".join(said))
 
 
-def _words(flow: PinnedFlow, pin: Pin) -> str:
+def words(flow: PinnedFlow, pin: Pin) -> str:
     links = _listed(pin.binding)
     match pin.shortage:
         case "UNREACHABLE":

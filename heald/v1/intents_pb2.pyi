@@ -259,12 +259,12 @@ class ExplainIntentRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., destination: _Optional[str] = ...) -> None: ...
 
 class Hop(_message.Message):
-    __slots__ = ("switch", "port", "link", "next_switch", "usable_bps", "reserved_bps", "latency_s", "up")
+    __slots__ = ("switch", "port", "link", "next_switch", "capacity_bps", "reserved_bps", "latency_s", "up")
     SWITCH_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     LINK_FIELD_NUMBER: _ClassVar[int]
     NEXT_SWITCH_FIELD_NUMBER: _ClassVar[int]
-    USABLE_BPS_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BPS_FIELD_NUMBER: _ClassVar[int]
     RESERVED_BPS_FIELD_NUMBER: _ClassVar[int]
     LATENCY_S_FIELD_NUMBER: _ClassVar[int]
     UP_FIELD_NUMBER: _ClassVar[int]
@@ -272,11 +272,11 @@ class Hop(_message.Message):
     port: int
     link: str
     next_switch: str
-    usable_bps: float
+    capacity_bps: float
     reserved_bps: float
     latency_s: float
     up: bool
-    def __init__(self, switch: _Optional[str] = ..., port: _Optional[int] = ..., link: _Optional[str] = ..., next_switch: _Optional[str] = ..., usable_bps: _Optional[float] = ..., reserved_bps: _Optional[float] = ..., latency_s: _Optional[float] = ..., up: bool = ...) -> None: ...
+    def __init__(self, switch: _Optional[str] = ..., port: _Optional[int] = ..., link: _Optional[str] = ..., next_switch: _Optional[str] = ..., capacity_bps: _Optional[float] = ..., reserved_bps: _Optional[float] = ..., latency_s: _Optional[float] = ..., up: bool = ...) -> None: ...
 
 class FlowExplanation(_message.Message):
     __slots__ = ("source", "destination", "ingress", "udp_source_port", "traffic_class", "path", "backup", "latency_s", "backup_latency_s", "asked_bps", "reserved_bps", "asked_protection", "protection", "reason", "shortage", "binding", "rivals")
