@@ -9,8 +9,8 @@ Where not all can be had, higher priority comes first, then who has paths alread
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -72,32 +72,48 @@ def place(
     before = _admitted(previous)
     admitted = {intent for intent, asked in digests(flows).items() if before.get(intent) == asked}
     order = sorted(flows, key=lambda f: (-f.priority, f.id not in kept, f.id))
-    shadows = _shadows(order)
     names = _Names(fabric)
     asked = {f.id: names.request(f, _may_degrade(f, admitted)) for f in order}
     terrain = names.terrain(network)
 
-    refused: dict[FlowId, tuple[Grant, tuple[str, ...]]] = {}
-    lost = {f.id.intent for f in order if f.id in shadows and not asked[f.id].degrade}
+    found: dict[FlowId, Placed] = {}
+    lost: set[str] = set()
     while True:
-        tried = [f for f in order if f.id not in shadows and f.id.intent not in lost]
-        grants = reserve(terrain, [asked[f.id] for f in tried], [kept.get(f.id) for f in tried])
-        given = {
-            f.id: (grant, _intents(tried, f, grant)) for f, grant in zip(tried, grants, strict=True)
-        }
-        failing = _failing(tried, given, asked)
-        if not failing:
+        tried = [f for f in order if f.id.intent not in lost]
+        shadows = _shadows(tried)
+        distinct = [f for f in tried if f.id not in shadows]
+        grants = reserve(
+            terrain, [asked[f.id] for f in distinct], [kept.get(f.id) for f in distinct]
+        )
+        found |= {f.id: _shadowed(f, shadows[f.id]) for f in tried if f.id in shadows}
+        for flow, grant in zip(distinct, grants, strict=True):
+            rivals = {distinct[i].id.intent for i in grant.rivals} - {flow.id.intent}
+            found[flow.id] = _placed(flow, grant, tuple(sorted(rivals)))
+        short = [
+            f.id for f in tried if found[f.id].shortage != "NOTHING" and not asked[f.id].degrade
+        ]
+        if not short:
             break
-        # What they hold in part may be what others lack, so they go one by one, last ones first;
-        # those that hold nothing go at once.
-        holding = [intent for intent, holds in failing.items() if holds]
-        lost |= set(holding[-1:] or failing)
-        refused |= {i: found for i, found in given.items() if i.intent in lost}
-    given |= refused
+        holding = {f.id.intent for f in tried if found[f.id].primary}
+        lost |= _turned_away(short, shadows, holding)
     return Placement(
-        tuple(_placed(f, given.get(f.id), shadows.get(f.id), f.id.intent in lost) for f in flows),
+        tuple(found[f.id] if f.id.intent not in lost else _nothing(found[f.id]) for f in flows),
         frozenset(lost),
     )
+
+
+def _turned_away(
+    short: Sequence[FlowId], shadows: Mapping[FlowId, str], holding: Collection[str]
+) -> set[str]:
+    """Some of the intents of the flows that are ``short``, after which it is tried anew.
+
+    What such an intent holds in part may be what another lacks, so these go one by one, the last
+    one first; those that hold nothing go at once; those whose packets another pins go last, if that
+    stays.
+    """
+    lacking = list(dict.fromkeys(flow.intent for flow in short if flow not in shadows))
+    in_part = [intent for intent in lacking if intent in holding]
+    return set(in_part[-1:] or lacking or (flow.intent for flow in short))
 
 
 def _admitted(previous: Plan | None) -> Mapping[str, str]:
@@ -121,45 +137,27 @@ def _shadows(order: Sequence[PinnedFlow]) -> dict[FlowId, str]:
     return out
 
 
-def _failing(
-    tried: Sequence[PinnedFlow],
-    given: Mapping[FlowId, tuple[Grant, tuple[str, ...]]],
-    asked: Mapping[FlowId, Request],
-) -> dict[str, bool]:
-    """Intents that lack something and may not be degraded, in order; whether some flow of each
-    holds something."""
-    out = {f.id.intent: False for f in tried if given[f.id][0].shortage and not asked[f.id].degrade}
-    for f in tried:
-        if f.id.intent in out and given[f.id][0].primary:
-            out[f.id.intent] = True
-    return out
+def _shadowed(flow: PinnedFlow, by: str) -> Placed:
+    return Placed(flow, None, None, 0.0, Protection.NONE, SHADOWED, (), (by,), 0.0)
 
 
-def _intents(tried: Sequence[PinnedFlow], flow: PinnedFlow, grant: Grant) -> tuple[str, ...]:
-    return tuple(sorted({tried[i].id.intent for i in grant.rivals} - {flow.id.intent}))
-
-
-def _placed(
-    flow: PinnedFlow,
-    given: tuple[Grant, tuple[str, ...]] | None,
-    shadow: str | None,
-    refused: bool,
-) -> Placed:
-    if shadow is not None:
-        none = Protection.NONE
-        return Placed(flow, None, None, 0.0, none, SHADOWED, (), (shadow,), 0.0)
-    grant, rivals = given or (Grant(None), ())
+def _placed(flow: PinnedFlow, grant: Grant, rivals: tuple[str, ...]) -> Placed:
     return Placed(
         flow,
-        None if refused else grant.primary,
-        None if refused else grant.backup,
-        0.0 if refused else grant.rate_bps,
-        Protection.NONE if refused else grant.protection,
+        grant.primary,
+        grant.backup,
+        grant.rate_bps,
+        grant.protection,
         grant.shortage.name,
         grant.binding,
         rivals,
         grant.best_latency_s,
     )
+
+
+def _nothing(placed: Placed) -> Placed:
+    """With what it lacks, but without what it was to get."""
+    return replace(placed, primary=None, backup=None, rate_bps=0.0, protection=Protection.NONE)
 
 
 class _Names:
