@@ -183,9 +183,7 @@ def _flows(explanation: pb.IntentExplanation) -> dict[str, str | Text]:
     if flows := explanation.flows:
         reserved = sum(flow.reserved_bps for flow in flows)
         wanted = sum(flow.asked_bps for flow in flows)
-        rows["reserved"] = (
-            f"{render.bps(reserved)} of {render.bps(wanted)}bit/s, all flows together"
-        )
+        rows["reserved"] = f"{render.rate(reserved)} of {render.rate(wanted)}"
         ways = Counter(path(flow.path) or _pathless(flow) for flow in flows)
         shown = [f"{way}{f'  ({n} flows)' if n > 1 else ''}" for way, n in ways.most_common(_PATHS)]
         more = [f"… {len(ways) - _PATHS} more: heald intent explain"] if len(ways) > _PATHS else []

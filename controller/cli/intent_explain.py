@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.cli import render
-from controller.cli.intent_tables import line, path, protection
+from controller.cli.intent_tables import heading, line, path, protection
 from heald.v1 import intents_pb2 as pb
 
 
@@ -39,7 +39,9 @@ def explain(server: str | None, name: str, source: str, destination: str, as_jso
         click.echo(render.to_json(found))
         return
     out = render.console()
-    out.print(line(found.intent))
+    # What its flows say of a shortage is more than its status does.
+    short = any(flow.shortage for flow in found.flows)
+    out.print(heading(found.intent) if short else line(found.intent))
     if not found.plan:
         out.print("There is no plan yet; heald status says why.")
         return
@@ -61,6 +63,8 @@ def _print_flow(out: Console, flow: pb.FlowExplanation) -> None:
     out.print(Text(title, style="bold"))
     asked = _terms(flow.asked_bps, flow.asked_protection)
     has = _terms(flow.reserved_bps, flow.protection)
+    if flow.shortage and not flow.path:
+        has = "no path of its own"
     out.print(f"asked for {asked}; has {has}" if has != asked else f"has what it asked for: {has}")
     if flow.shortage:
         why = f"{flow.reason}: " if flow.reason else ""
@@ -72,7 +76,7 @@ def _print_flow(out: Console, flow: pb.FlowExplanation) -> None:
 
 
 def _terms(bps: float, value: pb.PointToPoint.Protection) -> str:
-    rate = f"{render.bps(bps)}bit/s" if bps else "no rate"
+    rate = render.rate(bps) if bps else "no rate"
     return f"{rate}, protection {protection(value)}"
 
 

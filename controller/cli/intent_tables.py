@@ -26,7 +26,7 @@ def endpoints(spec: pb.IntentSpec) -> str:
 def requirements(asked: pb.PointToPoint) -> str:
     """What a point-to-point intent asks for but its endpoints, in the words of its file."""
     parts = [
-        f"{render.bps(asked.rate_bps)}bit/s" if asked.rate_bps else "",
+        render.rate(asked.rate_bps) if asked.rate_bps else "",
         f"class {asked.traffic_class}" if asked.traffic_class else "",
         f"within {render.seconds(asked.max_latency_s)}" if asked.max_latency_s else "",
         f"include {', '.join(asked.include)}" if asked.include else "",
@@ -67,13 +67,14 @@ def table(intents: Sequence[pb.Intent]) -> Table:
     return made
 
 
+def heading(message: pb.Intent) -> Text:
+    name = render.short_name(message.name)
+    return Text.assemble(f"{name}  ", render.state(render.state_of(message)))
+
+
 def line(message: pb.Intent) -> Text:
     status = message.status
-    return Text.assemble(
-        f"{render.short_name(message.name)}  ",
-        render.state(render.state_of(message)),
-        f"  {status.message or status.reason}",
-    )
+    return Text.assemble(heading(message), f"  {status.message or status.reason}")
 
 
 def count(number: int) -> str:

@@ -60,6 +60,14 @@ def bps(value: float) -> str:
     return f"{value:.3g}"
 
 
+def rate(value: float) -> str:
+    """``94.2 Gbit/s``, for sentences."""
+    digits, unit = bps(value), ""
+    if digits[-1].isalpha():
+        digits, unit = digits[:-1], digits[-1]
+    return f"{digits} {unit}bit/s"
+
+
 def seconds(value: float) -> str:
     """``1.5 us``, as topologies and intents write it."""
     for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):

@@ -54,7 +54,7 @@ def explain(
         return message
     message.plan, message.committed = plan.id, view.plan_committed
     expansion = expand(intent.name, intent.spec, view.fabric)
-    holdings = Holdings(plan, view.fabric)
+    holdings = Holdings(plan, view.fabric, view.links.up if view.links is not None else None)
     answer = _Answer(view, plan, holdings, Remedies(view.fabric, holdings, intents))
     flows = [f for f in expansion.flows if only.passes(f.id.source, f.id.destination)]
     message.flows.extend(answer.flow(flow) for flow in flows[:MAX_EXPLAINED])

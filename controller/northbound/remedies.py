@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from controller.engine.shortages import words
 from controller.fabric.model import Arc, Fabric
@@ -48,13 +48,15 @@ class Remedies:
         return f"{words(flow, pin)}; {cure}"
 
     def _full(self, flow: PinnedFlow, pin: Pin) -> str:
-        arcs = [self._tightest(name) for name in pin.binding if name in self._arcs]
-        if not arcs:
+        links = sorted(set(pin.binding) & self._arcs.keys())
+        if not links:
             return words(flow, pin)
+        # The fullest ones first.
+        arcs = sorted(map(self._tightest, links), key=self._holdings.left_bps)
         said = [self._filled(arc) for arc in arcs[:_LINKS]]
         if len(arcs) > _LINKS:
-            said.append(f"and {len(arcs) - _LINKS} more links alike")
-        return f"{'; '.join(said)}; {self._cure(flow, pin, arcs)}"
+            said.append(f"{len(arcs) - _LINKS} more alike")
+        return f"{'; '.join(said)}; {self._cure(flow, pin)}"
 
     def _filled(self, arc: Arc) -> str:
         held = sorted(self._holdings.on(arc.index).items(), key=lambda item: (-item[1], item[0]))
@@ -68,13 +70,13 @@ class Remedies:
         total = rate(self._holdings.total_bps(arc.index))
         return f"{arc.link}: {one} {', '.join(names)} {verb} {total} of {rate(arc.capacity_bps)}"
 
-    def _cure(self, flow: PinnedFlow, pin: Pin, arcs: Sequence[Arc]) -> str:
+    def _cure(self, flow: PinnedFlow, pin: Pin) -> str:
         cures = []
-        room = max(self._room_bps(flow, pin, arc) for arc in arcs)
+        most = self._holdings.widest_bps(flow.id.ingress, flow.egress, flow.avoid)
         if flow.protection is not Protection.NONE:
             cures.append("ask for less, or for less protection")
-        elif room >= _LEAST_BPS:
-            cures.append(f"ask for at most {rate(room)} for this flow")
+        elif most >= _LEAST_BPS and not pin.rate_bps:
+            cures.append(f"ask for at most {rate(most)} for this flow")
         priorities = [
             intent.spec.priority
             for name in pin.rivals
@@ -84,18 +86,9 @@ class Remedies:
             cures.append(f"raise the priority above {min(priorities)}")
         return ", or ".join(cures or ["delete an intent, or add capacity"])
 
-    def _room_bps(self, flow: PinnedFlow, pin: Pin, arc: Arc) -> float:
-        """What the flow could have of it: what is left, and what it holds itself."""
-        ways = self._holdings.ways
-        own = (
-            ways.of(flow.id.ingress, pin.egress, tree) or () for tree in (pin.primary, pin.backup)
-        )
-        mine = pin.rate_bps if any(arc.index in way for way in own) else 0.0
-        return arc.capacity_bps - self._holdings.total_bps(arc.index) + mine
-
     def _tightest(self, link: str) -> Arc:
         """The direction of the link that has less left."""
-        return max(self._arcs[link], key=lambda arc: self._holdings.total_bps(arc.index))
+        return min(self._arcs[link], key=self._holdings.left_bps)
 
 
 def rate(bps: float) -> str:

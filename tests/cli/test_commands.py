@@ -145,13 +145,13 @@ def test_a_point_to_point_intent_is_listed_shown_and_explained(north: Served) ->
     assert re.search(r"ckpt +PENDING +1 +point-to-point +h1/eth0 → h3", listed)
     assert re.search(r"train-a +PENDING +1 +connectivity +h1 h2", listed)
     shown = run(north, "intent", "get", "ckpt").output
-    assert "40Gbit/s, protection node, UDP source ports 9" in shown
-    assert "30G of 40Gbit/s" in shown
+    assert "40 Gbit/s, protection node, UDP source ports 9" in shown
+    assert "30 Gbit/s of 40 Gbit/s" in shown
     assert "leaf1 → spine1 → leaf2" in shown
 
     explained = run(north, "intent", "explain", "ckpt").output
     assert "h1/eth0 → h3/eth0 from leaf1, best-effort, UDP source port 9" in explained
-    assert "asked for 40Gbit/s, protection node; has 30Gbit/s, protection none" in explained
+    assert "asked for 40 Gbit/s, protection node; has 30 Gbit/s, protection none" in explained
     assert "InsufficientCapacity: leaf1-spine1: intent ckpt (30 Gbit/s)" in explained
     assert re.search(r"path, 1 us +leaf1:1 +spine1 +leaf1-spine1 +400G +30G +500 ns", explained)
     document = json.loads(run(north, "intent", "explain", "ckpt", "--json").output)

@@ -83,13 +83,50 @@ def test_who_holds_a_full_link_is_named_with_the_cure(north: Served) -> None:
         (flow,) = client.explain("c").flows
     assert flow.reason == "InsufficientCapacity"
     assert flow.shortage == (
-        "leaf1-spine1: intent a (350 Gbit/s) holds 350 Gbit/s of 400 Gbit/s; "
         "leaf1-spine2: intent b (380 Gbit/s) holds 380 Gbit/s of 400 Gbit/s; "
+        "leaf1-spine1: intent a (350 Gbit/s) holds 350 Gbit/s of 400 Gbit/s; "
         "ask for at most 50 Gbit/s for this flow, or raise the priority above 3"
     )
     assert list(flow.binding) == ["leaf1-spine1", "leaf1-spine2"]
     assert list(flow.rivals) == [a, b]
     assert not flow.path
+
+
+@pytest.mark.parametrize(
+    ("avoid", "seen", "cure"),
+    [
+        ([], False, "ask for at most 50 Gbit/s"),
+        (["spine1"], False, "ask for at most 20 Gbit/s"),
+        (["leaf1-spine1"], False, "ask for at most 20 Gbit/s"),
+        (["spine1"], True, "raise the priority above 0"),  # a link of spine2 is down
+    ],
+)
+def test_what_could_be_had_keeps_to_what_is_avoided(
+    north: Served, avoid: list[str], seen: bool, cure: str
+) -> None:
+    pins = {
+        placed("a"): Pin(EGRESS, 1, 2, 350e9),
+        placed("b", "h1/eth1"): Pin(EGRESS, 2, None, 30e9),
+        placed("c", "h2/eth0"): Pin(
+            EGRESS,
+            None,
+            shortage="NO_CAPACITY",
+            binding=("leaf1-spine1", "leaf1-spine2"),
+            rivals=(intent_name("a"),),
+        ),
+    }
+    with north.client() as client:
+        client.apply(
+            [
+                point_to_point("a", "h1/eth0", "h3"),
+                point_to_point("b", "h1/eth1", "h3"),
+                point_to_point("c", "h2", "h3", rate_bps=60e9, avoid=avoid),
+            ]
+        )
+        links = make_links(make_fabric()) if seen else None
+        north.brain.show(plan=plan_with(pins, frozenset({intent_name("c")})), links=links)
+        (flow,) = client.explain("c").flows
+    assert flow.shortage.split("; ")[-1].startswith(cure)
 
 
 @pytest.mark.parametrize(
