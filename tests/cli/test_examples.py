@@ -1,0 +1,28 @@
+"""The files of intents that come with Heald are right for the topologies that do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from controller.cli.intent_file import read
+from controller.fabric.load import load
+from controller.intents.kinds import check
+from controller.northbound.convert import spec_from_message
+
+TOPOLOGIES = Path(__file__).parents[2] / "topologies"
+
+
+@pytest.mark.parametrize("fabric", sorted(TOPOLOGIES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "intents", sorted(TOPOLOGIES.glob("intents/*")), ids=lambda path: path.stem
+)
+def test_every_example_can_be_asked_for(fabric: Path, intents: Path) -> None:
+    file = read(intents.name, intents.read_bytes())
+    assert file.intents
+    assert not file.mistakes
+    network = load(fabric.read_bytes(), fabric.name)
+    assert not [
+        p for message in file.intents for p in check(spec_from_message(message.spec), network)
+    ]
