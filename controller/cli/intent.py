@@ -14,6 +14,7 @@ from controller.cli import render
 from controller.cli.intent_apply import apply
 from controller.cli.intent_explain import explain
 from controller.cli.intent_tables import count, endpoints, kind, line, path, requirements, table
+from controller.intents import words
 from heald import Client, HealdError, UnreachableError, intent_name
 from heald.v1 import intents_pb2 as pb
 
@@ -150,7 +151,7 @@ def delete(
     with render.controller(server) as client:
         for name in names:
             message = client.delete(name, allow_missing=ignore_missing)
-            click.echo(f"{render.short_name(message.name)}: {render.state_of(message).lower()}")
+            click.echo(f"{words.short_name(message.name)}: {render.state_of(message).lower()}")
         if wait:
             _wait_gone(client, {intent_name(name) for name in names}, timeout)
 
@@ -171,7 +172,7 @@ def _wait_gone(client: Client, names: set[str], timeout_s: float) -> None:
     except HealdError as error:
         if error.code != "DEADLINE_EXCEEDED":
             raise
-    left = ", ".join(sorted(map(render.short_name, there)))
+    left = ", ".join(sorted(map(words.short_name, there)))
     click.echo(f"heald: not gone after {timeout_s:g} s: {left}; see heald status", err=True)
     sys.exit(render.EXIT_FAILED)
 
@@ -183,7 +184,7 @@ def _flows(explanation: pb.IntentExplanation) -> dict[str, str | Text]:
     if flows := explanation.flows:
         reserved = sum(flow.reserved_bps for flow in flows)
         wanted = sum(flow.asked_bps for flow in flows)
-        rows["reserved"] = f"{render.rate(reserved)} of {render.rate(wanted)}"
+        rows["reserved"] = f"{words.rate(reserved)} of {words.rate(wanted)}"
         ways = Counter(path(flow.path) or _pathless(flow) for flow in flows)
         shown = [f"{way}{f'  ({n} flows)' if n > 1 else ''}" for way, n in ways.most_common(_PATHS)]
         more = [f"… {len(ways) - _PATHS} more: heald intent explain"] if len(ways) > _PATHS else []

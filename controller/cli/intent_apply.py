@@ -14,6 +14,7 @@ from controller.cli import render
 from controller.cli.intent_file import IntentFile, read
 from controller.cli.intent_tables import count, line, table
 from controller.cli.nodes import Mistake
+from controller.intents import words
 from heald import Client, HealdError
 from heald.errors import Violation
 from heald.v1 import intents_pb2 as pb
@@ -130,7 +131,7 @@ def _duplicates(documents: Sequence[IntentFile]) -> Iterator[Mistake]:
             here = f"{document.name}:{place[0]}:{place[1]}"
             there = first.setdefault(message.name, here)
             if there != here and message.name:
-                text = f"{render.short_name(message.name)!r} is also the name at {there}"
+                text = f"{words.short_name(message.name)!r} is also the name at {there}"
                 yield Mistake(document.name, place, f"{text}; give each its own")
 
 

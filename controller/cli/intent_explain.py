@@ -11,6 +11,7 @@ from rich.text import Text
 
 from controller.cli import render
 from controller.cli.intent_tables import heading, line, path, protection
+from controller.intents import words
 from heald.v1 import intents_pb2 as pb
 
 
@@ -76,7 +77,7 @@ def _print_flow(out: Console, flow: pb.FlowExplanation) -> None:
 
 
 def _terms(bps: float, value: pb.PointToPoint.Protection) -> str:
-    rate = render.rate(bps) if bps else "no rate"
+    rate = words.rate(bps) if bps else "no rate"
     return f"{rate}, protection {protection(value)}"
 
 
@@ -88,13 +89,13 @@ def _hops(flow: pb.FlowExplanation) -> Table:
     ):
         for i, hop in enumerate(hops):
             made.add_row(
-                f"{title}, {render.seconds(latency_s)}" if i == 0 else "",
+                f"{title}, {words.time(latency_s)}" if i == 0 else "",
                 f"{hop.switch}:{hop.port}",
                 hop.next_switch,
                 Text(hop.link) if hop.up else Text(f"{hop.link} (down)", style="bold red"),
                 render.bps(hop.capacity_bps),
                 render.bps(hop.reserved_bps),
-                render.seconds(hop.latency_s),
+                words.time(hop.latency_s),
             )
     return made
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.cli import render
+from controller.intents import words
 from heald.v1 import intents_pb2 as pb
 
 
@@ -26,9 +27,9 @@ def endpoints(spec: pb.IntentSpec) -> str:
 def requirements(asked: pb.PointToPoint) -> str:
     """What a point-to-point intent asks for but its endpoints, in the words of its file."""
     parts = [
-        render.rate(asked.rate_bps) if asked.rate_bps else "",
+        words.rate(asked.rate_bps) if asked.rate_bps else "",
         f"class {asked.traffic_class}" if asked.traffic_class else "",
-        f"within {render.seconds(asked.max_latency_s)}" if asked.max_latency_s else "",
+        f"within {words.time(asked.max_latency_s)}" if asked.max_latency_s else "",
         f"include {', '.join(asked.include)}" if asked.include else "",
         f"avoid {', '.join(asked.avoid)}" if asked.avoid else "",
         f"protection {protection(asked.protection)}" if asked.protection else "",
@@ -56,7 +57,7 @@ def table(intents: Sequence[pb.Intent]) -> Table:
     for message in intents:
         status = message.status
         made.add_row(
-            render.short_name(message.name),
+            words.short_name(message.name),
             render.state(render.state_of(message)),
             str(message.generation),
             kind(message.spec),
@@ -68,7 +69,7 @@ def table(intents: Sequence[pb.Intent]) -> Table:
 
 
 def heading(message: pb.Intent) -> Text:
-    name = render.short_name(message.name)
+    name = words.short_name(message.name)
     return Text.assemble(f"{name}  ", render.state(render.state_of(message)))
 
 

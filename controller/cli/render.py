@@ -60,22 +60,6 @@ def bps(value: float) -> str:
     return f"{value:.3g}"
 
 
-def rate(value: float) -> str:
-    """``94.2 Gbit/s``, for sentences."""
-    digits, unit = bps(value), ""
-    if digits[-1].isalpha():
-        digits, unit = digits[:-1], digits[-1]
-    return f"{digits} {unit}bit/s"
-
-
-def seconds(value: float) -> str:
-    """``1.5 us``, as topologies and intents write it."""
-    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if value >= unit:
-            return f"{value / unit:.3g} {name}"
-    return f"{value / 1e-9:.3g} ns"
-
-
 def percent(share: float) -> str:
     return f"{share * 100:.1f}%"
 
@@ -92,11 +76,6 @@ def switch_state(name: str) -> Text:
 
 def state_of(intent: intents_pb2.Intent) -> str:
     return intents_pb2.IntentState.Name(intent.status.state)
-
-
-def short_name(name: str) -> str:
-    """Without what is the same for most: ``tenants/default/intents/a`` → ``a``."""
-    return name.removeprefix("tenants/default/intents/")
 
 
 def local_time(time: Timestamp) -> str:

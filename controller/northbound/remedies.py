@@ -8,6 +8,7 @@ from controller.engine.shortages import words
 from controller.fabric.model import Arc, Fabric
 from controller.intents.demands import PinnedFlow
 from controller.intents.model import Intent, PointToPoint, Protection
+from controller.intents.words import rate, short_name
 from controller.northbound.holdings import Holdings
 from controller.optimizer.plan import Pin
 
@@ -62,7 +63,7 @@ class Remedies:
         held = sorted(self._holdings.on(arc.index).items(), key=lambda item: (-item[1], item[0]))
         if not held:
             return f"{arc.link} carries {rate(arc.capacity_bps)}"
-        names = [f"{_short(name)} ({rate(bps)})" for name, bps in held[:_INTENTS]]
+        names = [f"{short_name(name)} ({rate(bps)})" for name, bps in held[:_INTENTS]]
         if len(held) > _INTENTS:
             names.append(f"{len(held) - _INTENTS} more")
         one = "intent" if len(held) == 1 else "intents"
@@ -89,14 +90,3 @@ class Remedies:
     def _tightest(self, link: str) -> Arc:
         """The direction of the link that has less left."""
         return min(self._arcs[link], key=self._holdings.left_bps)
-
-
-def rate(bps: float) -> str:
-    for unit, size in (("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if bps >= size:
-            return f"{bps / size:.4g} {unit}"
-    return f"{bps:.4g} bit/s"
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("tenants/default/intents/")

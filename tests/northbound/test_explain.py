@@ -141,7 +141,7 @@ def test_what_could_be_had_keeps_to_what_is_avoided(
         (
             Pin(EGRESS, None, shortage="TOO_SLOW", best_latency_s=3e-6),
             "LatencyTooHigh",
-            ["takes 3 µs, more than 2 µs", "allow more latency"],
+            ["takes 3 us, more than 2 us", "allow more latency"],
         ),
         (
             Pin(EGRESS, 1, None, 1e9, shortage="NOT_DISJOINT", binding=("leaf1-spine1",)),

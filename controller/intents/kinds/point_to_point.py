@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.fabric.model import Fabric
+from controller.intents import words
 from controller.intents.demands import FlowId, PinnedFlow, Reach
 from controller.intents.expand import default_class
 from controller.intents.kinds.expansion import Expansion, choose
@@ -198,8 +199,8 @@ def _line_rates(
             nic = min(over)
             more = f" (and {len(over) - 1} other NICs more than theirs)" if over[1:] else ""
             fault = (
-                f"{nic} would {verb} {rates[nic] / 1e9:g} Gbit/s over its "
-                f"{fabric.nic_by_id[nic].capacity_bps / 1e9:g} Gbit/s{more}; ask for less, or "
+                f"{nic} would {verb} {words.rate(rates[nic])} over its "
+                f"{words.rate(fabric.nic_by_id[nic].capacity_bps)}{more}; ask for less, or "
                 "choose more NICs"
             )
             yield Problem("rate_bps", fault)
