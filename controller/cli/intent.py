@@ -117,7 +117,7 @@ def watch(server: str | None, tenant: str, as_json: bool) -> None:
                     if as_json:
                         click.echo(render.to_json(event, indent=None))
                     elif event.kind != pb.IntentEvent.SYNCED:
-                        out.print(line(event.intent))
+                        out.print(line(event.intent), soft_wrap=True)
             except UnreachableError as error:
                 if not revision:
                     raise

@@ -156,7 +156,7 @@ def _wait(client: Client, names: Sequence[str], timeout_s: float, quiet: bool) -
 
         def tell(message: pb.Intent) -> None:
             if not quiet:
-                out.print(line(message))
+                out.print(line(message), soft_wrap=True)
 
         client.wait_active(names, timeout_s, tell)
     else:

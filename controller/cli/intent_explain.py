@@ -42,7 +42,7 @@ def explain(server: str | None, name: str, source: str, destination: str, as_jso
     out = render.console()
     # What its flows say of a shortage is more than its status does.
     short = any(flow.shortage for flow in found.flows)
-    out.print(heading(found.intent) if short else line(found.intent))
+    out.print(heading(found.intent) if short else line(found.intent), soft_wrap=True)
     if not found.plan:
         out.print("There is no plan yet; heald status says why.")
         return
@@ -69,7 +69,7 @@ def _print_flow(out: Console, flow: pb.FlowExplanation) -> None:
     out.print(f"asked for {asked}; has {has}" if has != asked else f"has what it asked for: {has}")
     if flow.shortage:
         why = f"{flow.reason}: " if flow.reason else ""
-        out.print(Text(f"{why}{flow.shortage}", style="bold red"))
+        out.print(Text(f"{why}{flow.shortage}", style="bold red"), soft_wrap=True)
     elif not flow.path:
         out.print(f"{flow.ingress} joins the two")
     if flow.path or flow.backup:
