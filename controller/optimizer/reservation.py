@@ -72,8 +72,11 @@ class Grant:
     """What a request got. ``primary`` is None if nothing (an empty path: source is a member).
 
     ``binding`` are the arcs without which, or with more room on which, it would have got more:
-    a cut; ``rivals`` the indices of requests that hold capacity there. ``best_latency_s`` is the
-    least that was possible where ``shortage`` is TOO_SLOW.
+    those on the ways where the fewest stand in the way (UNREACHABLE: dead ones; CONSTRAINED: those
+    avoided, or of the vias that cannot be passed; NOT_DISJOINT: what any two paths share).
+    ``rivals`` are the requests, by index, of no lower priority that hold capacity there.
+    ``best_latency_s`` is the least that was possible where ``shortage`` is TOO_SLOW. ``proven`` is
+    False where a search for more had to stop at a limit.
     """
 
     primary: tuple[int, ...] | None
@@ -84,3 +87,4 @@ class Grant:
     binding: tuple[int, ...] = ()
     rivals: tuple[int, ...] = ()
     best_latency_s: float = 0.0
+    proven: bool = True

@@ -12,6 +12,8 @@ from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
 from controller.optimizer.paths import trace
 from controller.optimizer.problem import Demand, Network
+from controller.optimizer.reservation import Protection, Request, Terrain
+from controller.optimizer.reserve import reserve
 from controller.optimizer.scaled import Scaled
 
 
@@ -40,4 +42,7 @@ def warm_up() -> None:
     audit(network, demand, paths, found.share, links_of(network))
     baselines.ssdo(network, demand, paths)
     buckets.quantise(paths, solution.share, demand, network)
+    link = np.repeat(np.arange(5, dtype=np.int32), 2)
+    terrain = Terrain(network, np.zeros(10), link, [frozenset()] * 5)
+    reserve(terrain, [Request(1, frozenset({3}), 0.5, Protection.NODE)], [None])
     kernels.completed()

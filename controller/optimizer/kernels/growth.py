@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.optimizer.kernels import kernel
+from controller.optimizer.kernels import heap, kernel
 from controller.optimizer.problem import Bools, Floats, Indices, Ints
 
 
@@ -35,10 +35,10 @@ def cheapest(
     size = 0
     for n in range(nodes):
         if np.isfinite(start[n]):
-            size = _push(keys, items, size, start[n], n)
+            size = heap.push(keys, items, size, start[n], n)
     while size:
         key, n = keys[0], items[0]
-        size = _pop(keys, items, size)
+        size = heap.pop(keys, items, size)
         if done[n] or key > best[n]:
             continue
         done[n] = True
@@ -47,7 +47,7 @@ def cheapest(
             a = tail[i]
             if not settled[a] and cost[i] + key < best[a]:
                 best[a] = cost[i] + key
-                size = _push(keys, items, size, best[a], a)
+                size = heap.push(keys, items, size, best[a], a)
     for n in range(nodes):
         if not settled[n] and np.isfinite(best[n]):
             for i in range(out_first[n], out_first[n + 1]):
@@ -55,34 +55,6 @@ def cheapest(
                     chosen[n] = arcs[i]
                     break
     return best, chosen
-
-
-@kernel
-def _push(keys: Floats, items: Indices, size: int, key: float, item: int) -> int:
-    at = size
-    while at and keys[(at - 1) // 2] > key:
-        keys[at], items[at] = keys[(at - 1) // 2], items[(at - 1) // 2]
-        at = (at - 1) // 2
-    keys[at], items[at] = key, item
-    return size + 1
-
-
-@kernel
-def _pop(keys: Floats, items: Indices, size: int) -> int:
-    """Remove the first of the heap; the new size."""
-    size -= 1
-    key, item = keys[size], items[size]
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[at], items[at] = keys[child], items[child]
-        at = child
-    keys[at], items[at] = key, item
-    return size
 
 
 @kernel
