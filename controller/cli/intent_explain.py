@@ -77,7 +77,7 @@ def _print_flow(out: Console, flow: pb.FlowExplanation) -> None:
 
 
 def _terms(bps: float, value: pb.PointToPoint.Protection) -> str:
-    rate = words.rate(bps) if bps else "no rate"
+    rate = words.rate(bps) if bps else "a path"
     return f"{rate}, protection {protection(value)}"
 
 

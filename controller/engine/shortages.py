@@ -87,6 +87,8 @@ def words(flow: PinnedFlow, pin: Pin) -> str:
     got = f"{rate(pin.rate_bps)} of {rate(flow.rate_bps)}"
     if not pin.rate_bps:
         got = f"no {rate(flow.rate_bps)}"
+    elif pin.rate_bps >= flow.rate_bps:
+        got = f"no protection {flow.protection.value}"
     full = f" on {links}" if links else ""
     where = f", where {rivals} reserved" if rivals else ""
     return f"{got} to be had{full}{where}"

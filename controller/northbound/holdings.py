@@ -29,7 +29,7 @@ class Holdings:
         for flow, pin in plan.pins.items():
             primary = self.ways.of(flow.ingress, pin.egress, pin.primary) or ()
             backup = self.ways.of(flow.ingress, pin.egress, pin.backup) or ()
-            for arc in {*primary, *backup}:
+            for arc in {*primary, *backup} if pin.rate_bps else ():
                 self._on[arc][flow.intent] += pin.rate_bps
 
     def on(self, arc: int) -> Mapping[str, float]:
