@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from controller.intents.demands import FlowId, PinnedFlow
 from controller.intents.lifecycle import Reason
 from controller.intents.model import Protection
+from controller.intents.words import rate, short_name, time
 from controller.optimizer.plan import Pin, PlacedFlow, Plan
 
 _FLOWS = 2
 _NAMES = 6
-_REASONS = {
+REASONS = {
     "UNREACHABLE": Reason.UNROUTABLE,
     "SHADOWED": Reason.CONSTRAINED,
     "CONSTRAINED": Reason.CONSTRAINED,
@@ -42,28 +43,29 @@ def lacks(plan: Plan, flows: tuple[PinnedFlow, ...]) -> Mapping[str, Lack]:
     short: dict[str, list[tuple[PinnedFlow, Pin]]] = {}
     for flow in flows:
         pin = plan.pins.get(PlacedFlow(*flow.id))
-        if pin is not None and pin.shortage in _REASONS:
+        if pin is not None and pin.shortage in REASONS:
             short.setdefault(flow.id.intent, []).append((flow, pin))
     return {intent: _lack(found, refused=intent in plan.refused) for intent, found in short.items()}
 
 
 def _lack(found: list[tuple[PinnedFlow, Pin]], refused: bool) -> Lack:
-    gravest = min((pin.shortage for _, pin in found), key=[*_REASONS].index)
+    gravest = min((pin.shortage for _, pin in found), key=[*REASONS].index)
     like = [(flow, pin) for flow, pin in found if pin.shortage == gravest]
-    said = [f"{_name(flow.id)}: {_words(flow, pin)}" for flow, pin in like[:_FLOWS]]
+    said = [f"{_name(flow.id)}: {words(flow, pin)}" for flow, pin in like[:_FLOWS]]
     if len(found) > len(said):
         said.append(f"{len(found) - len(said)} more flows lack something")
-    return Lack(refused, _REASONS[gravest], "; ".join(said))
+    return Lack(refused, REASONS[gravest], "; ".join(said))
 
 
-def _words(flow: PinnedFlow, pin: Pin) -> str:
+def words(flow: PinnedFlow, pin: Pin) -> str:
     links = _listed(pin.binding)
+    rivals = _listed(tuple(map(short_name, pin.rivals)))
     match pin.shortage:
         case "UNREACHABLE":
             return f"no live path from {flow.id.ingress}" + (f", {links} down" if links else "")
         case "SHADOWED":
             return (
-                f"intent {_listed(pin.rivals)} pins the same packets; give it UDP source ports of "
+                f"intent {rivals} pins the same packets; give it UDP source ports of "
                 "its own, or delete one"
             )
         case "CONSTRAINED":
@@ -76,34 +78,25 @@ def _words(flow: PinnedFlow, pin: Pin) -> str:
             return f"no path from {flow.id.ingress} {' and '.join(wanted)}{blocked}"
         case "TOO_SLOW":
             return (
-                f"the quickest path takes {_time(pin.best_latency_s)}, more than "
-                f"{_time(flow.max_latency_s or 0.0)}"
+                f"the quickest path takes {time(pin.best_latency_s)}, more than "
+                f"{time(flow.max_latency_s or 0.0)}"
             )
         case "NOT_DISJOINT":
             shared = f": all pass {links}" if links else ""
             return f"no two paths {_APART[flow.protection]}{shared}"
-    got = f"{_rate(pin.rate_bps)} of {_rate(flow.rate_bps)}"
+    got = f"{rate(pin.rate_bps)} of {rate(flow.rate_bps)}"
     if not pin.rate_bps:
-        got = f"no {_rate(flow.rate_bps)}"
+        got = f"no {rate(flow.rate_bps)}"
+    elif pin.rate_bps >= flow.rate_bps:
+        got = f"no protection {flow.protection.value}"
     full = f" on {links}" if links else ""
-    rivals = f", where {_listed(pin.rivals)} reserved" if pin.rivals else ""
-    return f"{got} to be had{full}{rivals}"
+    where = f", where {rivals} reserved" if rivals else ""
+    return f"{got} to be had{full}{where}"
 
 
 def _listed(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return ", ".join(names[:_NAMES]) + more
-
-
-def _rate(bps: float) -> str:
-    for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
-        if bps >= size:
-            return f"{bps / size:.4g} {unit}"
-    return f"{bps:.4g} b/s"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e6:.4g} µs"
 
 
 def _name(flow: FlowId) -> str:

@@ -129,7 +129,7 @@ def test_what_cannot_be_had_is_rejected_with_the_links_and_the_intents_on_them()
     want(world, first, second, third)
     status = world.statuses["c"]
     assert (status.state, status.reason) == (IntentState.REJECTED, Reason.NO_CAPACITY.value)
-    assert "40 Mb/s" in status.message
+    assert "40 Mbit/s" in status.message
     assert "leaf1" in status.message and "a" in status.message.split("where ")[1]
     assert not through(world, "h2", "h6"), "nothing of it is installed"
     assert through(world, "h2", "h5"), "others are not concerned"

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.fabric.model import Fabric
+from controller.intents import words
 from controller.intents.demands import FlowId, PinnedFlow, Reach
 from controller.intents.expand import default_class
 from controller.intents.kinds.expansion import Expansion, choose
@@ -110,30 +111,25 @@ def _parts(
 def _flows(
     name: str, spec: PointToPoint, fabric: Fabric, parts: Mapping[tuple[str, str], float]
 ) -> Iterator[PinnedFlow]:
-    ports = spec.udp_source_ports or (0,)
+    ports = sorted(spec.udp_source_ports) or [0]
     traffic_class = spec.traffic_class
     if traffic_class not in (each.name for each in fabric.classes):
         traffic_class = default_class(fabric).name
     names = _nameable(fabric)
-    include, avoid = (
-        tuple(name for name in given if name in names) for given in (spec.include, spec.avoid)
-    )
+    include = tuple(name for name in spec.include if name in names)
+    avoid = tuple(name for name in spec.avoid if name in names)
+    rest = spec.protection, spec.priority, spec.on_shortage
+    # The loop below makes thousands, and asks for the switches of each NIC as often.
+    switches = {
+        nic: fabric.nic_by_id[nic].attachment_set for nic in {nic for pair in parts for nic in pair}
+    }
     for (source, destination), rate_bps in sorted(parts.items()):
-        egress = fabric.nic_by_id[destination].attachment_set
-        for ingress in fabric.nic_by_id[source].attachment_set:
-            for port in sorted(ports):
-                yield PinnedFlow(
-                    FlowId(name, source, destination, ingress, port),
-                    egress,
-                    traffic_class,
-                    rate_bps / len(ports),
-                    spec.max_latency_s,
-                    include,
-                    avoid,
-                    spec.protection,
-                    spec.priority,
-                    spec.on_shortage,
-                )
+        egress = switches[destination]
+        part = rate_bps / len(ports)
+        asked = egress, traffic_class, part, spec.max_latency_s, include, avoid, *rest
+        for ingress in switches[source]:
+            for port in ports:
+                yield PinnedFlow(FlowId(name, source, destination, ingress, port), *asked)
 
 
 def _names(spec: PointToPoint, fabric: Fabric, hints: int) -> Iterator[Problem]:
@@ -203,8 +199,8 @@ def _line_rates(
             nic = min(over)
             more = f" (and {len(over) - 1} other NICs more than theirs)" if over[1:] else ""
             fault = (
-                f"{nic} would {verb} {rates[nic] / 1e9:g} Gbit/s over its "
-                f"{fabric.nic_by_id[nic].capacity_bps / 1e9:g} Gbit/s{more}; ask for less, or "
+                f"{nic} would {verb} {words.rate(rates[nic])} over its "
+                f"{words.rate(fabric.nic_by_id[nic].capacity_bps)}{more}; ask for less, or "
                 "choose more NICs"
             )
             yield Problem("rate_bps", fault)
