@@ -12,50 +12,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
-from google.rpc import (  # type: ignore[import-untyped]
-    error_details_pb2,
-    status_pb2,
-)
 
+from heald.builders import intent_name
+from heald.errors import (
+    SERVER_VARIABLE,
+    HealdError,
+    IntentFailedError,
+    UnreachableError,
+    translate,
+)
 from heald.v1 import fabric_pb2, fabric_pb2_grpc, intents_pb2, intents_pb2_grpc
 
 _T = TypeVar("_T")
 
 DEFAULT_SERVER = "127.0.0.1:50051"
-SERVER_VARIABLE = "HEALD_SERVER"
 _MAX_ANSWER_BYTES = 64 << 20
-
-
-@dataclass(frozen=True)
-class Violation:
-    """What is wrong with one field: ``intents[0].spec.connectivity.endpoints.hosts[2]``."""
-
-    field: str
-    description: str
-
-
-class HealdError(Exception):
-    """A call failed. ``code`` is gRPC's (``INVALID_ARGUMENT``); ``violations`` name fields."""
-
-    def __init__(self, code: str, message: str, violations: Sequence[Violation] = ()) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.violations = tuple(violations)
-
-
-class UnreachableError(HealdError):
-    """No controller answers at this address, or it went away."""
-
-
-class IntentFailedError(HealdError):
-    """An intent that was waited for cannot become active, or did not in time."""
 
 
 def connect(server: str | None = None, timeout_s: float = 10.0) -> Client:
@@ -65,29 +41,6 @@ def connect(server: str | None = None, timeout_s: float = 10.0) -> Client:
     watches.
     """
     return Client(server or os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER, timeout_s)
-
-
-def intent_name(name: str, tenant: str = "default") -> str:
-    """``train-a`` → ``tenants/default/intents/train-a``; full names stay."""
-    return name if "/" in name else f"tenants/{tenant}/intents/{name}"
-
-
-def connectivity(
-    name: str,
-    *,
-    all: bool = False,
-    hosts: Iterable[str] = (),
-    nics: Iterable[str] = (),
-    accelerators: Iterable[str] = (),
-    match_labels: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> intents_pb2.Intent:
-    """An intent that lets all chosen endpoints reach each other; ``labels`` are its own."""
-    selector = intents_pb2.Selector(
-        all=all, hosts=hosts, nics=nics, accelerators=accelerators, match_labels=match_labels
-    )
-    spec = intents_pb2.IntentSpec(connectivity=intents_pb2.Connectivity(endpoints=selector))
-    return intents_pb2.Intent(name=intent_name(name), labels=labels, spec=spec)
 
 
 class Client:
@@ -220,6 +173,17 @@ class Client:
                     raise
                 time.sleep(0.2)
 
+    def explain(
+        self, name: str, *, source: str = "", destination: str = ""
+    ) -> intents_pb2.IntentExplanation:
+        """Which way its traffic goes and why; only what the host or NIC ``source`` sends to
+        ``destination``, where they are given."""
+        request = intents_pb2.ExplainIntentRequest(
+            name=intent_name(name), source=source, destination=destination
+        )
+        answer: intents_pb2.IntentExplanation = self._call(self._intents.Explain, request)
+        return answer
+
     def topology(self) -> fabric_pb2.Topology:
         request = fabric_pb2.GetTopologyRequest()
         answer: fabric_pb2.Topology = self._call(self._fabric.GetTopology, request)
@@ -246,14 +210,14 @@ class Client:
         try:
             return method(request, timeout=self._timeout_s)
         except grpc.RpcError as error:
-            raise _translate(error, self.server) from None
+            raise translate(error, self.server) from None
 
     def _stream(self, method: Any, request: Any, timeout_s: float | None) -> Iterator[Any]:
         call = method(request, timeout=timeout_s)
         try:
             yield from call
         except grpc.RpcError as error:
-            raise _translate(error, self.server) from None
+            raise translate(error, self.server) from None
         finally:
             call.cancel()
 
@@ -293,36 +257,3 @@ def _not_active(
     )
     message = f"not active after {timeout_s:g} s: {states}; see heald status"
     return IntentFailedError("DEADLINE_EXCEEDED", message)
-
-
-def _translate(error: Any, server: str) -> HealdError:
-    """Of a grpc.RpcError, which is a grpc.Call, too, but in no type."""
-    code, text = error.code().name, error.details() or ""
-    status = _status_details(error)
-    if status is not None:
-        violations = []
-        for detail in status.details:
-            bad = error_details_pb2.BadRequest()
-            if detail.Unpack(bad):
-                violations += [Violation(v.field, v.description) for v in bad.field_violations]
-        kind = UnreachableError if code == "UNAVAILABLE" else HealdError
-        return kind(code, text, violations)
-    if code == "UNAVAILABLE":
-        return UnreachableError(
-            code,
-            f"no controller answers at {server}; start one (heald run FILE), "
-            f"or name another with --server or ${SERVER_VARIABLE}",
-        )
-    if code == "DEADLINE_EXCEEDED":
-        return HealdError(code, f"{server} did not answer in time; is it stopped or overloaded?")
-    if code == "UNIMPLEMENTED":
-        return HealdError(code, f"{server} does not know this call; upgrade the controller")
-    return HealdError(code, text)
-
-
-def _status_details(error: Any) -> Any | None:
-    """The google.rpc.Status that a controller sends with its errors, and gRPC itself does not."""
-    for key, value in error.trailing_metadata() or ():
-        if key == "grpc-status-details-bin":
-            return status_pb2.Status.FromString(value)
-    return None

@@ -17,15 +17,14 @@ from typing import Any
 from controller.brain import translate
 from controller.brain.refusals import Refusal, Refusals
 from controller.brain.session_socket import SessionProcess
+from controller.brain.wanted import WantedIntents
 from controller.brain.workers import Worker
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
 from controller.engine.work import make
-from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
-from controller.intents.selectors import resolve
 from controller.northbound.book import IntentBook
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
@@ -37,25 +36,9 @@ from heald.v1 import fabric_pb2
 _log = logging.getLogger("heald.brain")
 
 TICK_S = 0.25
-_PROBLEMS = 3
 _STORE_RETRY_S = 1.0
 LATE_S = 0.02
 """No callback may hold the loop longer than this; one that does is logged."""
-
-
-def wanted_intents(book: IntentBook, fabric: Fabric) -> dict[str, ev.WantedIntent]:
-    """All intents of the book that are not being withdrawn, on this fabric."""
-    wanted = {}
-    for name, intent in book.intents.items():
-        if intent.withdrawing:
-            continue
-        selection = resolve(intent.spec.endpoints, fabric, hints=0)
-        said = [p.message for p in selection.problems[:_PROBLEMS]]
-        if len(selection.problems) > _PROBLEMS:
-            said.append(f"and {len(selection.problems) - _PROBLEMS} more")
-        problem = "; ".join(said) or None
-        wanted[name] = ev.WantedIntent(name, intent.generation, selection.nics, problem)
-    return wanted
 
 
 class Brain:
@@ -65,6 +48,7 @@ class Brain:
         self,
         engine: Engine,
         book: IntentBook,
+        wanted: WantedIntents,
         store: Store,
         plan_key: str,
         epoch: int,
@@ -73,6 +57,7 @@ class Brain:
     ) -> None:
         self._engine = engine
         self._book = book
+        self._wanted = wanted
         self._store = store
         self._plan_key = plan_key
         self._epoch = epoch
@@ -253,7 +238,7 @@ class Brain:
             await news.wait()
 
     def intents_changed(self, revision: int) -> None:
-        self._handle(ev.IntentsChanged(wanted_intents(self._book, self._engine.fabric)))
+        self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))
 
     def status(self) -> fabric_pb2.Status:
         now, wall = time.monotonic(), time.time()

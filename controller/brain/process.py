@@ -14,8 +14,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from controller.brain import translate
-from controller.brain.brain import Brain, wanted_intents
+from controller.brain.brain import Brain
 from controller.brain.session_socket import SessionSocket
+from controller.brain.wanted import WantedIntents
 from controller.brain.workers import Worker, die_with_parent
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
@@ -95,18 +96,19 @@ async def _run(options: Options, fabric: Fabric) -> None:
         stack.callback(proof.stop)
 
         now = time.monotonic()
+        wanted = WantedIntents()
         engine = Engine(
             fabric,
             strategy=options.strategy,
             metrics=options.metrics,
             interval_s=options.poll_interval_s,
             stored_plan=_stored_plan(stored),
-            intents=wanted_intents(book, fabric),
+            intents=wanted.of(book.intents, fabric),
             withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
             statuses={n: i.status for n, i in book.intents.items() if not i.withdrawing},
             now=now,
         )
-        brain = Brain(engine, book, store, plan_key, epoch, fast, proof)
+        brain = Brain(engine, book, wanted, store, plan_key, epoch, fast, proof)
         stack.callback(brain.stop)
 
         interval_s = options.poll_interval_s if options.metrics else 0.0

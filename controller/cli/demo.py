@@ -15,6 +15,7 @@ from rich.text import Text
 
 from controller.cli import render
 from controller.fabric.errors import TopologyErrors
+from controller.intents import words
 from controller.lab import demo as lab_demo
 from controller.lab import requirements
 from controller.lab.demo import Failover, Report, Reroute, Trial
@@ -121,7 +122,7 @@ def _print_intents(out: Console, report: Report) -> None:
     made = render.table("INTENT", "STATE", "ENDPOINTS", "REASON")
     for intent in report.intents:
         made.add_row(
-            render.short_name(intent.name),
+            words.short_name(intent.name),
             render.state(render.state_of(intent)),
             render.endpoints(intent.spec.connectivity.endpoints),
             intent.status.message or intent.status.reason,

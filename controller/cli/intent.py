@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
 
 import click
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from controller.cli import render
-from controller.cli.intent_file import IntentFile, Mistake, read
+from controller.cli.intent_apply import apply
+from controller.cli.intent_explain import explain
+from controller.cli.intent_tables import count, endpoints, kind, line, path, requirements, table
+from controller.intents import words
 from heald import Client, HealdError, UnreachableError, intent_name
-from heald.client import Violation
 from heald.v1 import intents_pb2 as pb
 
-_BATCH_INDEX = re.compile(r"intents\[(\d+)\]")
+_PATHS = 4
 
 
 @click.group()
@@ -26,75 +26,8 @@ def intent() -> None:
     """What is asked of the network. Names without a tenant are of tenants/default."""
 
 
-@intent.command(
-    epilog="""\b
-Examples:
-  heald intent apply intents.yaml
-  heald intent apply a.yaml b.json --wait --timeout 30
-  generate-intents | heald intent apply -
-  heald intent apply intents.yaml --dry-run
-
-\b
-A file:
-  intents:
-    - name: train-a                       # tenants/default/intents/train-a
-      labels: {team: research}
-      connectivity:
-        endpoints: {hosts: [h1, h2]}      # or nics, accelerators, labels, all: true
-"""
-)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("--wait", is_flag=True, help="Return when all of them are active.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --wait: give up after this.",
-)
-@click.option("--dry-run", is_flag=True, help="Only check them; nothing is changed.")
-@click.option("--json", "as_json", is_flag=True, help="The answer of the controller.")
-@click.pass_obj
-def apply(
-    server: str | None,
-    files: tuple[str, ...],
-    wait: bool,
-    timeout: float,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Create or replace all intents in FILEs, or none if anything is wrong (- is standard input).
-
-    They are durable when this returns. Mistakes are printed as FILE:line:column: what, and the
-    cure. Exit status: 0 done, 1 the controller is out of reach or an intent did not become
-    active, 2 mistakes.
-    """
-    documents = [_read(name) for name in files]
-    mistakes = [mistake for document in documents for mistake in document.mistakes]
-    _stop_at([*mistakes, *_duplicates(documents)])
-    batch = [message for document in documents for message in document.intents]
-    if not batch:
-        _stop_at(
-            [Mistake(d.name, (1, 1), "has no intent; add one to `intents`") for d in documents]
-        )
-    with render.controller(server) as client:
-        try:
-            answer = client.apply(batch, validate_only=dry_run)
-        except HealdError as error:
-            _stop_at([_placed(violation, documents) for violation in error.violations])
-            raise
-        if as_json and not wait:
-            click.echo(render.to_json(answer))
-        elif not as_json:
-            done = "would be applied" if dry_run else f"applied, revision {answer.revision}"
-            click.echo(f"{_count(len(answer.intents))} {done}")
-        if wait and not dry_run:
-            names = [message.name for message in answer.intents]
-            _wait(client, names, timeout, quiet=as_json)
-            if as_json:
-                now = [client.get(name) for name in names]
-                click.echo(render.to_json(pb.ApplyResponse(intents=now, revision=answer.revision)))
+intent.add_command(apply)
+intent.add_command(explain)
 
 
 @intent.command(
@@ -107,16 +40,20 @@ def get(server: str | None, name: str, as_json: bool) -> None:
     """Show one intent."""
     with render.controller(server) as client:
         found = client.get(name)
-    if as_json:
-        click.echo(render.to_json(found))
-        return
+        if as_json:
+            click.echo(render.to_json(found))
+            return
+        pinned = found.spec.WhichOneof("kind") == "point_to_point"
+        flows = _flows(client.explain(name)) if pinned else {}
     status = found.status
     rows: dict[str, str | Text] = {
         "name": found.name,
         "state": render.state(render.state_of(found)),
         "reason": f"{status.reason}{f': {status.message}' if status.message else ''}",
         "since": render.local_time(status.transition_time),
-        "endpoints": render.endpoints(found.spec.connectivity.endpoints),
+        "kind": kind(found.spec),
+        "endpoints": endpoints(found.spec),
+        **flows,
         "labels": " ".join(f"{k}={v}" for k, v in sorted(found.labels.items())),
         "generation": f"{found.generation} (observed: {status.observed_generation})",
         "plan": str(status.plan or ""),
@@ -158,7 +95,7 @@ def list_(server: str | None, tenant: str, labels: tuple[str, ...], as_json: boo
     elif not found:
         click.echo("no intents; apply some with: heald intent apply FILE")
     else:
-        render.console().print(_table(found))
+        render.console().print(table(found))
 
 
 @intent.command(
@@ -180,7 +117,7 @@ def watch(server: str | None, tenant: str, as_json: bool) -> None:
                     if as_json:
                         click.echo(render.to_json(event, indent=None))
                     elif event.kind != pb.IntentEvent.SYNCED:
-                        out.print(_line(event.intent))
+                        out.print(line(event.intent), soft_wrap=True)
             except UnreachableError as error:
                 if not revision:
                     raise
@@ -214,73 +151,9 @@ def delete(
     with render.controller(server) as client:
         for name in names:
             message = client.delete(name, allow_missing=ignore_missing)
-            click.echo(f"{render.short_name(message.name)}: {render.state_of(message).lower()}")
+            click.echo(f"{words.short_name(message.name)}: {render.state_of(message).lower()}")
         if wait:
             _wait_gone(client, {intent_name(name) for name in names}, timeout)
-
-
-def _read(name: str) -> IntentFile:
-    try:
-        with click.open_file(name, "rb") as stream:
-            return read(name, stream.read())
-    except OSError as error:
-        mistake = Mistake(name, (1, 1), f"cannot be read: {error.strerror}")
-        return IntentFile(name, mistakes=[mistake])
-
-
-def _stop_at(mistakes: Sequence[Mistake]) -> None:
-    if mistakes:
-        for mistake in sorted(mistakes):
-            click.echo(mistake, err=True)
-        sys.exit(render.EXIT_WRONG_INPUT)
-
-
-def _duplicates(documents: Sequence[IntentFile]) -> Iterator[Mistake]:
-    first: dict[str, str] = {}
-    for document in documents:
-        for i, message in enumerate(document.intents):
-            place = document.place_of(f"[{i}].name")
-            here = f"{document.name}:{place[0]}:{place[1]}"
-            there = first.setdefault(message.name, here)
-            if there != here and message.name:
-                text = f"{render.short_name(message.name)!r} is also the name at {there}"
-                yield Mistake(document.name, place, f"{text}; give each its own")
-
-
-def _placed(violation: Violation, documents: Sequence[IntentFile]) -> Mistake:
-    """Where the field of a request stands in the files that the request was made of."""
-    match = _BATCH_INDEX.match(violation.field)
-    index = int(match[1]) if match else 0
-    for document in documents:
-        if index < len(document.intents):
-            break
-        index -= len(document.intents)
-    rest = violation.field[match.end() :] if match else ""
-    return Mistake(document.name, document.place_of(f"[{index}]{rest}"), violation.description)
-
-
-def _wait(client: Client, names: Sequence[str], timeout_s: float, quiet: bool) -> None:
-    seen: dict[str, pb.Intent] = {}
-    started = time.monotonic()
-    out = render.console()
-
-    if quiet or not out.is_terminal:
-
-        def tell(message: pb.Intent) -> None:
-            if not quiet:
-                out.print(_line(message))
-
-        client.wait_active(names, timeout_s, tell)
-    else:
-        with Live(console=out, auto_refresh=False) as live:
-
-            def show(message: pb.Intent) -> None:
-                seen[message.name] = message
-                live.update(_table([seen[n] for n in names if n in seen]), refresh=True)
-
-            client.wait_active(names, timeout_s, show)
-    if not quiet:
-        click.echo(f"{_count(len(names))} active after {time.monotonic() - started:.1f} s")
 
 
 def _wait_gone(client: Client, names: set[str], timeout_s: float) -> None:
@@ -294,39 +167,30 @@ def _wait_gone(client: Client, names: set[str], timeout_s: float) -> None:
             elif event.intent.name in names:
                 there.add(event.intent.name)
             if synced and not there:
-                click.echo(f"{_count(len(names))} gone")
+                click.echo(f"{count(len(names))} gone")
                 return
     except HealdError as error:
         if error.code != "DEADLINE_EXCEEDED":
             raise
-    left = ", ".join(sorted(map(render.short_name, there)))
+    left = ", ".join(sorted(map(words.short_name, there)))
     click.echo(f"heald: not gone after {timeout_s:g} s: {left}; see heald status", err=True)
     sys.exit(render.EXIT_FAILED)
 
 
-def _table(intents: Sequence[pb.Intent]) -> Table:
-    made = render.table("NAME", "STATE", ">GEN", "ENDPOINTS", "LABELS", "REASON")
-    for message in intents:
-        status = message.status
-        made.add_row(
-            render.short_name(message.name),
-            render.state(render.state_of(message)),
-            str(message.generation),
-            render.endpoints(message.spec.connectivity.endpoints),
-            " ".join(f"{k}={v}" for k, v in sorted(message.labels.items())),
-            status.message or status.reason,
-        )
-    return made
+def _flows(explanation: pb.IntentExplanation) -> dict[str, str | Text]:
+    """What a point-to-point intent asks for, and what it has got."""
+    asked = requirements(explanation.intent.spec.point_to_point)
+    rows: dict[str, str | Text] = {"asked": asked}
+    if flows := explanation.flows:
+        reserved = sum(flow.reserved_bps for flow in flows)
+        wanted = sum(flow.asked_bps for flow in flows)
+        rows["reserved"] = f"{words.rate(reserved)} of {words.rate(wanted)}"
+        ways = Counter(path(flow.path) or _pathless(flow) for flow in flows)
+        shown = [f"{way}{f'  ({n} flows)' if n > 1 else ''}" for way, n in ways.most_common(_PATHS)]
+        more = [f"… {len(ways) - _PATHS} more: heald intent explain"] if len(ways) > _PATHS else []
+        rows["paths"] = "\n".join(shown + more)
+    return rows
 
 
-def _line(message: pb.Intent) -> Text:
-    status = message.status
-    return Text.assemble(
-        f"{render.short_name(message.name)}  ",
-        render.state(render.state_of(message)),
-        f"  {status.message or status.reason}",
-    )
-
-
-def _count(number: int) -> str:
-    return "1 intent" if number == 1 else f"{number} intents"
+def _pathless(flow: pb.FlowExplanation) -> str:
+    return "none" if flow.shortage else f"within {flow.ingress}"

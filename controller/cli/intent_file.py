@@ -4,9 +4,10 @@
       - name: train-a            # tenants/default/intents/train-a
         labels: {team: research}
         connectivity: {endpoints: {hosts: [h1, h2]}}
+      - name: ckpt
+        point_to_point: {source: {hosts: [h1]}, destination: {nics: [h8/eth0]}, rate: 40G}
 
-YAML is read as nodes, not as values: each scalar stays the text it is (``1e3`` and ``on`` are fine
-names), and each knows its line. JSON is YAML enough.
+JSON is YAML enough.
 """
 
 from __future__ import annotations
@@ -16,24 +17,29 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from controller.intents.selectors import did_you_mean
-from heald import connectivity
+from controller.cli.nodes import Mistake, Nodes, Place, place_of
+from controller.fabric import quantities
+from heald import intent_name
 from heald.v1 import intents_pb2 as pb
 
-Place = tuple[int, int]
+_KINDS = ("connectivity", "point_to_point")
 _LISTS = ("hosts", "nics", "accelerators")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Mistake:
-    """Printed as ``FILE:line:column: what, and the cure``."""
-
-    file: str
-    place: Place
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.place[0]}:{self.place[1]}: {self.text}"
+# Keys of a point-to-point intent whose fields have other names.
+_FIELDS = {"rate": "rate_bps", "class": "traffic_class", "max_latency": "max_latency_s"}
+_POINT_TO_POINT = (
+    "source",
+    "destination",
+    *_FIELDS,
+    "include",
+    "avoid",
+    "protection",
+    "bidirectional",
+    "udp_source_ports",
+    "priority",
+    "on_shortage",
+)
+_PROTECTION = ("none", "link", "node", "srlg")
+_ON_SHORTAGE = ("reject", "degrade")
 
 
 @dataclass
@@ -54,167 +60,128 @@ class IntentFile:
 
 def read(name: str, content: bytes) -> IntentFile:
     """Never raises, whatever the bytes; see ``mistakes``."""
-    file = IntentFile(name)
-    try:
-        root = yaml.compose(content, yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        file.mistakes.append(Mistake(name, place, f"no valid YAML: {error.problem}"))
-    except (yaml.YAMLError, ValueError) as error:
-        text = " ".join(str(error).split())
-        file.mistakes.append(Mistake(name, (1, 1), f"no text in UTF-8: {text}"))
-    except RecursionError:
-        file.mistakes.append(Mistake(name, (1, 1), "nested too deeply for a file of intents"))
-    else:
-        _Reader(file).document(root)
-    return file
+    reader = _Reader(name)
+    reader.document(content)
+    return IntentFile(name, reader.intents, reader.places, reader.mistakes)
 
 
-class _Reader:
-    def __init__(self, file: IntentFile) -> None:
-        self._file = file
+@dataclass
+class _Reader(Nodes):
+    intents: list[pb.Intent] = field(default_factory=list)
 
-    def document(self, root: yaml.Node | None) -> None:
+    def document(self, content: bytes) -> None:
+        root = self.compose(content, "a file of intents")
         if root is None:
-            self._mistake((1, 1), "is empty; it needs a list `intents`")
+            if not self.mistakes:
+                self.mistake((1, 1), "is empty; it needs a list `intents`")
             return
-        keys = self._mapping(root, "the file", ("intents",))
+        keys = self.mapping(root, "the file", ("intents",))
         if "intents" not in keys:
             if isinstance(root, yaml.MappingNode):
-                self._mistake(_place(root), "has no list `intents`")
+                self.mistake(place_of(root), "has no list `intents`")
             return
-        for i, node in enumerate(self._sequence(keys["intents"], "`intents`")):
+        for i, node in enumerate(self.sequence(keys["intents"], "`intents`")):
             self._intent(node, f"[{i}]")
 
     def _intent(self, node: yaml.Node, path: str) -> None:
-        self._file.places[path] = _place(node)
-        mistakes = len(self._file.mistakes)
-        keys = self._mapping(node, "an intent", ("name", "labels", "connectivity", "etag"))
-        for key, field_path in (("name", "name"), ("etag", "etag")):
+        self.places[path] = place_of(node)
+        mistakes = len(self.mistakes)
+        keys = self.mapping(node, "an intent", ("name", "labels", *_KINDS, "etag"))
+        for key in ("name", "etag"):
             if key in keys:
-                self._file.places[f"{path}.{field_path}"] = _place(keys[key])
+                self.places[f"{path}.{key}"] = place_of(keys[key])
+        kinds = [kind for kind in _KINDS if kind in keys]
         # A key that is spelled wrong is not missed as well.
-        if len(self._file.mistakes) == mistakes:
-            for key in ("name", "connectivity"):
-                if key not in keys:
-                    self._mistake(_place(node), f"the intent has no `{key}`; add it")
-        name = self._text(keys.get("name"), "`name`")
-        labels = self._labels(keys.get("labels"), "`labels`", f"{path}.labels")
-        spec = f"{path}.spec.connectivity"
-        chosen: Mapping[str, yaml.Node] = {}
-        if "connectivity" in keys:
-            self._file.places[f"{path}.spec"] = _place(keys["connectivity"])
-            outer = self._mapping(keys["connectivity"], "`connectivity`", ("endpoints",))
-            if "endpoints" in outer:
-                self._file.places[f"{spec}.endpoints"] = _place(outer["endpoints"])
-                known = ("all", *_LISTS, "labels")
-                chosen = self._mapping(outer["endpoints"], "`endpoints`", known)
-            elif isinstance(keys["connectivity"], yaml.MappingNode):
-                self._mistake(_place(keys["connectivity"]), "`connectivity` has no `endpoints`")
+        if len(self.mistakes) == mistakes:
+            if "name" not in keys:
+                self.mistake(place_of(node), "the intent has no `name`; add it")
+            if not kinds:
+                choices = " or ".join(f"`{kind}`" for kind in _KINDS)
+                self.mistake(place_of(node), f"the intent has no {choices}; add one")
+        for kind in kinds[1:]:
+            text = f"the intent has `{kinds[0]}`, too; make two intents of it"
+            self.mistake(place_of(keys[kind]), text)
+        intent = pb.Intent(
+            name=intent_name(self.text(keys.get("name"), "`name`")),
+            labels=self.labels(keys.get("labels"), "`labels`", f"{path}.labels"),
+            etag=self.text(keys.get("etag"), "`etag`"),
+        )
+        for kind in kinds[:1]:
+            self.places[f"{path}.spec"] = place_of(keys[kind])
+            self.places[f"{path}.spec.{kind}"] = place_of(keys[kind])
+            if kind == "connectivity":
+                asked = self._connectivity(keys[kind], f"{path}.spec.connectivity")
+                intent.spec.connectivity.CopyFrom(asked)
+            else:
+                pinned = self._point_to_point(keys[kind], f"{path}.spec.point_to_point")
+                intent.spec.point_to_point.CopyFrom(pinned)
+        self.intents.append(intent)
+
+    def _connectivity(self, node: yaml.Node, path: str) -> pb.Connectivity:
+        keys = self.mapping(node, "`connectivity`", ("endpoints",))
+        self._require(node, "`connectivity`", keys, "endpoints")
+        return pb.Connectivity(endpoints=self._selector(keys, "endpoints", path))
+
+    def _point_to_point(self, node: yaml.Node, path: str) -> pb.PointToPoint:
+        keys = self.mapping(node, "`point_to_point`", _POINT_TO_POINT)
+        for key, value in keys.items():
+            self.places[f"{path}.{_FIELDS.get(key, key)}"] = place_of(value)
+        self._require(node, "`point_to_point`", keys, "source", "destination")
+        ports = []
+        if "udp_source_ports" in keys:
+            for i, item in enumerate(self.sequence(keys["udp_source_ports"], "`udp_source_ports`")):
+                self.places[f"{path}.udp_source_ports[{i}]"] = place_of(item)
+                ports.append(self.quantity(item, _udp_port, 1))
+        return pb.PointToPoint(
+            source=self._selector(keys, "source", path),
+            destination=self._selector(keys, "destination", path),
+            rate_bps=self.quantity(keys.get("rate"), quantities.rate_bps, 0.0),
+            traffic_class=self.text(keys.get("class"), "`class`"),
+            max_latency_s=self.quantity(keys.get("max_latency"), _latency_s, 0.0),
+            include=self.names(keys.get("include"), "`include`", f"{path}.include"),
+            avoid=self.names(keys.get("avoid"), "`avoid`", f"{path}.avoid"),
+            protection=self.choice(keys.get("protection"), "`protection`", _PROTECTION).upper(),
+            bidirectional=self.flag(keys.get("bidirectional"), "`bidirectional`"),
+            udp_source_ports=ports,
+            priority=self.quantity(keys.get("priority"), _priority, 0),
+            on_shortage=self.choice(keys.get("on_shortage"), "`on_shortage`", _ON_SHORTAGE).upper(),
+        )
+
+    def _selector(self, keys: Mapping[str, yaml.Node], key: str, path: str) -> pb.Selector:
+        if key not in keys:
+            return pb.Selector()
+        path = f"{path}.{key}"
+        self.places[path] = place_of(keys[key])
+        chosen = self.mapping(keys[key], f"`{key}`", ("all", *_LISTS, "labels"))
         lists = {
-            key: self._names(chosen.get(key), f"`{key}`", f"{spec}.endpoints.{key}")
-            for key in _LISTS
+            name: self.names(chosen.get(name), f"`{name}`", f"{path}.{name}") for name in _LISTS
         }
-        intent = connectivity(
-            name,
-            all=self._flag(chosen.get("all"), "`all`"),
+        return pb.Selector(
+            all=self.flag(chosen.get("all"), "`all`"),
             hosts=lists["hosts"],
             nics=lists["nics"],
             accelerators=lists["accelerators"],
-            match_labels=self._labels(
-                chosen.get("labels"), "`labels`", f"{spec}.endpoints.match_labels"
-            ),
-            labels=labels,
+            match_labels=self.labels(chosen.get("labels"), "`labels`", f"{path}.match_labels"),
         )
-        intent.etag = self._text(keys.get("etag"), "`etag`")
-        self._file.intents.append(intent)
 
-    def _mapping(
-        self, node: yaml.Node, what: str, known: tuple[str, ...]
-    ) -> Mapping[str, yaml.Node]:
-        found: dict[str, yaml.Node] = {}
-        for key, value in self._pairs(node, what):
-            if key.value in found:
-                self._mistake(_place(key), f"`{key.value}` is here twice; keep one")
-            elif key.value not in known:
-                hint = did_you_mean(key.value, known)
-                self._mistake(_place(key), f"{what} has no key {key.value!r}{hint}")
-            else:
-                found[key.value] = value
-        return found
-
-    def _labels(self, node: yaml.Node | None, what: str, path: str) -> dict[str, str]:
-        if node is None:
-            return {}
-        self._file.places[path] = _place(node)
-        found: dict[str, str] = {}
-        for key, value in self._pairs(node, what):
-            if key.value in found:
-                self._mistake(_place(key), f"the label `{key.value}` is here twice; keep one")
-            found[key.value] = self._text(value, f"the label `{key.value}`")
-            self._file.places[f"{path}[{key.value}]"] = _place(key)
-        return found
-
-    def _pairs(self, node: yaml.Node, what: str) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        if not isinstance(node, yaml.MappingNode):
-            self._mistake(_place(node), f"{what} must be keys with values, not {_kind(node)}")
-            return []
-        pairs = []
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                pairs.append((key, value))
-            else:
-                self._mistake(_place(key), f"a key of {what} must be a word, not {_kind(key)}")
-        return pairs
-
-    def _sequence(self, node: yaml.Node, what: str) -> list[yaml.Node]:
-        if not isinstance(node, yaml.SequenceNode):
-            self._mistake(_place(node), f"{what} must be a list, not {_kind(node)}")
-            return []
-        return list(node.value)
-
-    def _names(self, node: yaml.Node | None, what: str, path: str) -> list[str]:
-        if node is None:
-            return []
-        self._file.places[path] = _place(node)
-        names = []
-        for i, item in enumerate(self._sequence(node, what)):
-            self._file.places[f"{path}[{i}]"] = _place(item)
-            names.append(self._text(item, f"a name in {what}"))
-        return names
-
-    def _text(self, node: yaml.Node | None, what: str) -> str:
-        if node is None:
-            return ""
-        if not isinstance(node, yaml.ScalarNode) or node.tag.endswith(":null"):
-            self._mistake(_place(node), f"{what} must be a word, not {_kind(node)}")
-            return ""
-        text = str(node.value)
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
-            self._mistake(_place(node), f"{what} has half a letter (a surrogate); write it whole")
-            return ""
-        return text
-
-    def _flag(self, node: yaml.Node | None, what: str) -> bool:
-        if node is None:
-            return False
-        if not isinstance(node, yaml.ScalarNode) or node.value not in ("true", "false"):
-            self._mistake(_place(node), f"{what} must be true or false, not {_kind(node)}")
-            return False
-        return bool(node.value == "true")
-
-    def _mistake(self, place: Place, text: str) -> None:
-        self._file.mistakes.append(Mistake(self._file.name, place, text))
+    def _require(
+        self, node: yaml.Node, what: str, keys: Mapping[str, yaml.Node], *needed: str
+    ) -> None:
+        for key in needed:
+            if key not in keys and isinstance(node, yaml.MappingNode):
+                self.mistake(place_of(node), f"{what} has no `{key}`")
 
 
-def _place(node: yaml.Node) -> Place:
-    return node.start_mark.line + 1, node.start_mark.column + 1
+def _latency_s(value: object) -> float:
+    found = quantities.time_s(value)
+    if not found:
+        raise ValueError("no path takes 0 s; give a longer time, or delete the key for any")
+    return found
 
 
-def _kind(node: yaml.Node) -> str:
-    if isinstance(node, yaml.SequenceNode):
-        return "a list"
-    if isinstance(node, yaml.MappingNode):
-        return "keys with values"
-    return "nothing" if node.tag.endswith(":null") else f"{node.value[:40]!r}"
+def _udp_port(value: object) -> int:
+    return quantities.number(value, 1, 0xFFFF, "UDP port")
+
+
+def _priority(value: object) -> int:
+    return quantities.number(value, -(1 << 31), (1 << 31) - 1, "priority")

@@ -20,7 +20,7 @@ COMMANDS = {
     "bench": "How large a fabric this machine's controller can carry",
     "warm-up": "Compile the optimizer's kernels, so that the first plan does not wait for it",
     "topology": "Check topology files",
-    "intent": "Apply, get, list, watch and delete intents",
+    "intent": "Apply, get, list, watch, delete and explain intents",
     "status": "How the controller, its switches and its intents fare",
     "switches": "Each switch: its session, what it is, what was last wrong with it",
     "links": "Load of each link: planned, carried, foreign",

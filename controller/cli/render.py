@@ -78,11 +78,6 @@ def state_of(intent: intents_pb2.Intent) -> str:
     return intents_pb2.IntentState.Name(intent.status.state)
 
 
-def short_name(name: str) -> str:
-    """Without what is the same for most: ``tenants/default/intents/a`` → ``a``."""
-    return name.removeprefix("tenants/default/intents/")
-
-
 def local_time(time: Timestamp) -> str:
     return time.ToDatetime(tzinfo=timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from controller.cli import render
 from controller.intents.selectors import did_you_mean
-from heald.client import HealdError
+from heald.errors import HealdError
 from heald.v1 import fabric_pb2 as pb
 
 

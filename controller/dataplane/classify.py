@@ -71,7 +71,10 @@ class Classifier:
                 mask = (1 << bits) - (1 << bits - length)
                 yield length, {Field.ETH_TYPE: eth_type, field: (value, mask)}
 
-    def install(self, switch: str, builder: SwitchBuilder) -> None:
+    def install(
+        self, switch: str, builder: SwitchBuilder
+    ) -> Mapping[AttachmentSet, Mapping[str, int]]:
+        """Returns the ingress group of each egress and class."""
         zones = sorted(
             {
                 self.policy.zone_of[nic.id]
@@ -88,9 +91,10 @@ class Classifier:
                 for traffic_class in self.fabric.classes:
                     group = None if local else groups[egress].get(traffic_class.name)
                     if local or group is not None:
-                        instructions = _instructions(traffic_class, group)
+                        instructions = led(queued(traffic_class), group)
                         for length, match in prefixes:
                             _install(builder, zone, traffic_class, length, match, instructions)
+        return groups
 
     def _groups(
         self, switch: str, egress: AttachmentSet, builder: SwitchBuilder
@@ -102,11 +106,12 @@ class Classifier:
         return ingress.install(builder, switch, of_egress, detours, self.fabric.classes, self.plan)
 
 
-def _instructions(traffic_class: TrafficClass, group: int | None) -> tuple[Instruction, ...]:
-    """``group`` None is for destinations on this switch."""
-    actions: tuple[Action, ...] = ()
-    if traffic_class.queue:
-        actions += (SetQueue(traffic_class.queue),)
+def queued(traffic_class: TrafficClass) -> tuple[Action, ...]:
+    return (SetQueue(traffic_class.queue),) if traffic_class.queue else ()
+
+
+def led(actions: tuple[Action, ...], group: int | None) -> tuple[Instruction, ...]:
+    """Through ``group`` after these actions; None is for destinations on this switch."""
     if group is not None:
         return (ApplyActions((*actions, ToGroup(group))),)
     goto = GotoTable(Table.DELIVER)

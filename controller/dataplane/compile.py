@@ -7,8 +7,9 @@ from controller.dataplane.classify import Classifier
 from controller.dataplane.deliver import Delivery
 from controller.dataplane.forest import Forest
 from controller.dataplane.guard import install_guard, install_queues
+from controller.dataplane.pins import Pins
 from controller.dataplane.pipeline import SwitchBuilder
-from controller.dataplane.policy import Policy
+from controller.dataplane.policy import Policy, admitted
 from controller.dataplane.repair import Adjacency
 from controller.dataplane.tables import Tables
 from controller.dataplane.transit import Transit
@@ -23,18 +24,21 @@ def compile(fabric: Fabric, plan: Plan, demands: Demands) -> Tables:
 
     Raises StalePlanError when the plan is not of this fabric and these demands.
     """
+    demands = admitted(demands, plan.refused)
     policy = Policy.of(fabric, plan, demands)
     forest = Forest.of(fabric, plan)
     adjacency = Adjacency(fabric)
     delivery = Delivery(adjacency, forest, policy)
-    transit = Transit.of(adjacency, forest, delivery.handed_over())
+    pins = Pins.of(fabric, plan, forest, demands)
+    transit = Transit.of(adjacency, forest, delivery.handed_over(), pins.labels())
     classifier = Classifier(fabric, plan, forest, policy, transit)
     out = {}
     for switch in fabric.switch_by_name:
         builder = SwitchBuilder()
         install_guard(fabric, policy, switch, builder)
         neighbours.install(fabric, policy, switch, builder)
-        classifier.install(switch, builder)
+        groups = classifier.install(switch, builder)
+        pins.install(switch, builder, groups)
         install_queues(fabric, builder)
         transit.install(switch, builder)
         delivery.install(switch, builder)

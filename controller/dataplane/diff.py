@@ -150,7 +150,15 @@ def _switch(has: SwitchTables, wants: SwitchTables) -> dict[Phase, list[Change]]
                 phase = Phase.NEW_TRANSIT_FLOWS
             entry = partial(wants.flows.__getitem__, key)
             out[phase].append(Change(Verb.ADD, message, entry))
-    gone = [_delete_flow(has, key) for key in held if key not in wanted]
+    gone = []
+    for key, message in held.items():
+        if key not in wanted:
+            change = _delete_flow(has, key)
+            if message[_KIND] == ids.Kind.PIN:
+                # Behind what its packets go by from now on, and before its label goes elsewhere.
+                out[Phase.CLASSIFY_FLOWS].append(change[1])
+            else:
+                gone.append(change)
     gone += [_delete_spoiled(flow) for key, flow in has.spoiled_flows.items() if key not in wanted]
     out[Phase.REMOVE_FLOWS] = [change for _, change in sorted(gone, key=itemgetter(0))]
     parents_first = [*sorted(has.spoiled_groups), *reversed([*has.groups.messages])]

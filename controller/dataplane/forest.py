@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from controller.dataplane.policy import StalePlanError
 from controller.fabric.model import Arc, Fabric
-from controller.optimizer.plan import Plan, PlannedEgress, PlannedTree
+from controller.optimizer.plan import PATH_TREES, Plan, PlannedEgress, PlannedTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,13 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class EgressForest:
-    """The trees of one egress, sorted by id."""
+    """The trees of one egress, sorted by id; ``paths`` are those that only lead from the switches
+    of some pins' paths."""
 
     egress: PlannedEgress
     members: frozenset[str]
     trees: tuple[Tree, ...]
+    paths: tuple[Tree, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Forest:
             name: {arc.tail.port: arc for arc in arcs} for name, arcs in fabric.arcs_from.items()
         }
         trees: dict[int, list[Tree]] = {egress.id: [] for egress in plan.egresses}
+        paths: dict[int, list[Tree]] = {egress.id: [] for egress in plan.egresses}
         members = {egress.id: frozenset(egress.members) for egress in plan.egresses}
         for egress in plan.egresses:
             problems += [
@@ -54,13 +57,15 @@ class Forest:
         for tree in sorted(plan.trees, key=lambda tree: (tree.egress, tree.id)):
             if tree.egress in members:
                 found = _tree(by_port, tree, members[tree.egress], problems)
-                trees[tree.egress].append(found)
+                (paths if tree.id in PATH_TREES else trees)[tree.egress].append(found)
             else:
                 problems.append(f"tree {tree.id} is of egress {tree.egress}, not in the plan")
         if problems:
             raise StalePlanError(f"plan {plan.id} is for another fabric: " + "; ".join(problems))
         forests = {
-            egress.id: EgressForest(egress, members[egress.id], tuple(trees[egress.id]))
+            egress.id: EgressForest(
+                egress, members[egress.id], tuple(trees[egress.id]), tuple(paths[egress.id])
+            )
             for egress in plan.egresses
         }
         return Forest(forests, {tuple(sorted(f.members)): f for f in forests.values()})

@@ -5,7 +5,8 @@ never a plan, so that a new plan over the same forest changes no flow.
 
 Group: ``0x48`` (8) | shape (1) | 23 bits. Shape 0 is an ingress group: kind (2) | class index (7) |
 egress (14). It stays the same while its buckets follow the plan, and telemetry reads the traffic of
-a demand from it. Shape 1 is a transit group, whose 23 bits are a digest of its content: it never
+a demand from it. Kind 3 of it is the group of a pin: 21 bits of a digest of its content. Shape 1 is
+a transit group, whose 23 bits are a digest of its content. What is named by its content never
 changes, so a new plan adds groups beside the ones in use.
 """
 
@@ -28,6 +29,8 @@ _TRANSIT = 1 << 23
 _TRANSIT_IDS = 1 << 23
 _CLASS_SHIFT, _KIND_SHIFT = 14, 21
 _CLASSES = 1 << (_KIND_SHIFT - _CLASS_SHIFT)
+_PIN_KIND = 3
+_PIN_IDS = 1 << _KIND_SHIFT
 
 METER_LLDP = METERS.start + 1
 METER_NEIGHBOURS = METERS.start + 2
@@ -35,7 +38,8 @@ METER_NEIGHBOURS = METERS.start + 2
 
 class Kind(IntEnum):
     """What a flow is for. The object of its cookie is the class index of CLASSIFY and QUEUE,
-    ``egress << 10 | tree`` of TRANSIT, the port of all others, or 0 for the whole switch."""
+    ``egress << 10 | tree`` of TRANSIT, the port of all others (that of the sending NIC for PIN), or
+    0 for the whole switch."""
 
     GUARD = 1
     NEIGHBOUR = 2
@@ -45,6 +49,7 @@ class Kind(IntEnum):
     TRANSIT = 6
     DELIVER = 7
     FABRIC_PORT = 8
+    PIN = 9
 
 
 class IngressKind(IntEnum):
@@ -97,6 +102,10 @@ def is_transit_group(group_id: int) -> bool:
     return group_id in GROUPS and bool(group_id & _TRANSIT)
 
 
+def is_pin_group(group_id: int) -> bool:
+    return group_id in GROUPS and group_id >> _KIND_SHIFT & 7 == _PIN_KIND
+
+
 def transit_group_id(kind: GroupType, buckets: tuple[Bucket, ...], attempt: int = 0) -> int:
     """A number from the content; ``attempt`` counts the ids found taken by other content."""
     return transit_group_number(group_content(kind, [repr(b) for b in buckets]), attempt)
@@ -109,5 +118,13 @@ def group_content(kind: GroupType, buckets: Sequence[str]) -> str:
 
 def transit_group_number(content: str, attempt: int) -> int:
     """See :func:`transit_group_id`."""
-    digest = blake2b(content.encode(), digest_size=8).digest()
-    return GROUPS.start | _TRANSIT | (int.from_bytes(digest, "big") + attempt) % _TRANSIT_IDS
+    return GROUPS.start | _TRANSIT | (_digest(content) + attempt) % _TRANSIT_IDS
+
+
+def pin_group_number(content: str, attempt: int) -> int:
+    """Like :func:`transit_group_number`, for groups that lead pinned packets."""
+    return GROUPS.start | _PIN_KIND << _KIND_SHIFT | (_digest(content) + attempt) % _PIN_IDS
+
+
+def _digest(content: str) -> int:
+    return int.from_bytes(blake2b(content.encode(), digest_size=8).digest(), "big")

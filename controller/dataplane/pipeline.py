@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 from typing import TypeAlias
@@ -26,7 +26,7 @@ from controller.openflow.model import (
 )
 
 ETH_IPV4, ETH_ARP, ETH_IPV6, ETH_LLDP = 0x0800, 0x0806, 0x86DD, 0x88CC
-PROTO_ICMPV6 = 58
+PROTO_UDP, PROTO_ICMPV6 = 17, 58
 
 FORGET_IN_PORT = SetField(Field.NXM_IN_PORT, 0xFFFF)
 """A switch never sends a packet out of the port it came in by; a detour may have to."""
@@ -103,14 +103,20 @@ class SwitchBuilder:
     def meter(self, meter: Meter) -> None:
         self._meters[meter.id] = meter
 
-    def intern(self, kind: GroupType, buckets: Sequence[Spelled]) -> int:
-        """The id of the transit group of this content, added where it is new."""
+    def intern(
+        self,
+        kind: GroupType,
+        buckets: Sequence[Spelled],
+        number: Callable[[str, int], int] = ids.transit_group_number,
+    ) -> int:
+        """The id of the group of this content, added where it is new; a transit group unless
+        ``number`` says otherwise."""
         content = ids.group_content(kind, [text for _, text in buckets])
         found = self._interned.get(content)
         if found is not None:
             return found
         attempt = 0
-        while (group_id := ids.transit_group_number(content, attempt)) in self._groups:
+        while (group_id := number(content, attempt)) in self._groups:
             attempt += 1
         self._groups[group_id] = Group(group_id, kind, tuple([bucket for bucket, _ in buckets]))
         self._interned[content] = group_id

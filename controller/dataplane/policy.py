@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from controller.fabric.model import Fabric, Nic
 from controller.intents.demands import Demands
@@ -12,6 +12,18 @@ from controller.optimizer.plan import Plan
 
 class StalePlanError(ValueError):
     """The plan was not made for these snapshots; the text lists every mismatch."""
+
+
+def admitted(demands: Demands, refused: Collection[str]) -> Demands:
+    """The demands without what intents that are ``refused`` let talk and pin. Their share of the
+    best-effort demands stays: it is only assumed until it is measured."""
+    if not refused:
+        return demands
+    return replace(
+        demands,
+        reaches=tuple(reach for reach in demands.reaches if reach.intent not in refused),
+        flows=tuple(flow for flow in demands.flows if flow.id.intent not in refused),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +37,29 @@ class Policy:
 
     @staticmethod
     def of(fabric: Fabric, plan: Plan, demands: Demands) -> Policy:
-        intents: dict[str, set[str]] = {}
+        sides: dict[str, set[str]] = {}
+        reachable: dict[str, set[str]] = {}
         problems = []
         for reach in demands.reaches:
-            for nic in reach.nics:
-                if nic in fabric.nic_by_id:
-                    intents.setdefault(nic, set()).add(reach.intent)
-                else:
-                    problems.append(f"intent {reach.intent} names NIC {nic}, not in the fabric")
+            for side in reach.sides:
+                reachable.setdefault(side.name, set()).update(side.peers)
+                for nic in side.nics:
+                    if nic in fabric.nic_by_id:
+                        sides.setdefault(nic, set()).add(side.name)
+                    else:
+                        problems.append(f"intent {reach.intent} names NIC {nic}, not in the fabric")
         members: dict[frozenset[str], set[str]] = {}
-        for nic, of_nic in intents.items():
+        for nic, of_nic in sides.items():
             members.setdefault(frozenset(of_nic), set()).add(nic)
-        reachable: dict[str, set[str]] = {}
-        for reach in demands.reaches:
-            reachable.setdefault(reach.intent, set()).update(reach.nics)
         zone_of: dict[str, int] = {}
         peers: dict[int, tuple[Nic, ...]] = {}
-        for zone_intents, nics in members.items():
-            zone = plan.zones.get(zone_intents)
+        for zone_sides, nics in members.items():
+            zone = plan.zones.get(zone_sides)
             if zone is None:
-                problems.append(f"no zone for NICs of intents {', '.join(sorted(zone_intents))}")
+                problems.append(f"no zone for NICs of intents {', '.join(sorted(zone_sides))}")
                 continue
             zone_of.update(dict.fromkeys(nics, zone))
-            reached = set().union(*(reachable[intent] for intent in zone_intents))
+            reached = set().union(*(reachable[side] for side in zone_sides))
             peers[zone] = tuple(
                 fabric.nic_by_id[nic] for nic in sorted(reached) if nic in fabric.nic_by_id
             )

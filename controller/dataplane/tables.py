@@ -81,7 +81,8 @@ class Phase(IntEnum):
     """Make-before-break: no switch starts a phase before every switch has finished the one before.
 
     New labels exist everywhere before an ingress writes them, or a rule that packets use already
-    repairs to them; old ones go after the last ingress has stopped. Guards say by which
+    repairs to them; old ones go after the last ingress has stopped, which for pins that are gone is
+    when their flows are removed, with the new classification. Guards say by which
     classification a packet goes, so they come after it: where a switch has no room for the new one,
     packets still go by the old.
     """

@@ -48,16 +48,19 @@ class Transit:
 
     @staticmethod
     def of(
-        adjacency: Adjacency, forest: Forest, handed_over: Iterable[tuple[str, Label]]
+        adjacency: Adjacency,
+        forest: Forest,
+        handed_over: Iterable[tuple[str, Label]],
+        pinned: Iterable[tuple[str, Label]] = (),
     ) -> Transit:
-        """``handed_over``: (switch, label as it arrives there) of detours that begin at
-        deliveries."""
+        """(Switch, label as it arrives there) of detours that begin at deliveries, ``handed_over``,
+        and of ``pinned`` packets after their first hop."""
         transit = Transit(adjacency, forest)
         for of_egress in forest.by_id.values():
-            for tree in of_egress.trees:
+            for tree in (*of_egress.trees, *of_egress.paths):
                 transit._trees[tree.egress, tree.id] = tree
         seeds: dict[int, list[tuple[str, Label]]] = {}
-        for switch, label in handed_over:
+        for switch, label in (*handed_over, *pinned):
             seeds.setdefault(label.egress, []).append((switch, label))
         for egress in forest.by_id:
             transit._explore([*transit._ingress(egress), *seeds.get(egress, ())])

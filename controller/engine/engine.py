@@ -26,11 +26,12 @@ from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
 from controller.engine.plans import covers, same_on_switches, unroutable
 from controller.engine.reconciler import Reconciler
+from controller.engine.shortages import Lack, lacks
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
-from controller.intents.expand import connectivity
+from controller.intents.expand import demands_of
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
@@ -96,9 +97,11 @@ class Engine:
         self._measurements = Measurements(fabric)
         # What pairs without a path follow from, and those.
         self._without_path: tuple[tuple[object, ...], Mapping[str, list[str]]] | None = None
+        # What lacks follow from, and those.
+        self._lacking: tuple[tuple[object, ...], Mapping[str, Lack]] | None = None
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._intents: dict[str, ev.WantedIntent] = {}
-        self._a_priori = connectivity(fabric, {})
+        self._a_priori = demands_of(fabric, ())
         self.demands: Demands = self._measurements.demands(self._a_priori)
         self._want(intents)
         self._statuses.leave(withdrawing, self._serial)
@@ -184,16 +187,17 @@ class Engine:
 
     def _want(self, intents: Mapping[str, ev.WantedIntent]) -> bool:
         """Returns whether that changes anything but their generations: those need no plan."""
-        joined = {name: intent.nics for name, intent in intents.items()}
-        if joined == {name: intent.nics for name, intent in self._intents.items()}:
+        if _asked(intents) == _asked(self._intents):
             self._intents = dict(intents)
             self._statuses.want(self._intents, self._serial)
             return False
         self._serial += 1
         self._intents = dict(intents)
         self._statuses.want(self._intents, self._serial)
-        nics = {name: i.nics for name, i in self._intents.items() if len(i.nics) > 1}
-        self._a_priori = connectivity(self.fabric, nics)
+        served = [i for i in self._intents.values() if len(i.endpoints) > 1]
+        self._a_priori = demands_of(
+            self.fabric, [i.reach for i in served], [flow for i in served for flow in i.flows]
+        )
         self.demands = self._measurements.demands(self._a_priori)
         return True
 
@@ -369,6 +373,7 @@ class Engine:
             absent=self.reconciler.in_state(SwitchState.ABSENT),
             failed=self.reconciler.in_state(SwitchState.FAILED),
             unroutable=pairs,
+            lacks=self._lacks(),
             starting=self._starting,
             adopting=self._adopting,
             error=self._planner.last_error,
@@ -387,9 +392,19 @@ class Engine:
             known = self._without_path = of, pairs
         return known[1]
 
+    def _lacks(self) -> Mapping[str, Lack]:
+        if self.plan is None or self._planned_demands is None:
+            return {}
+        of = self.plan.pins, self.plan.refused, self._planned_demands.flows
+        if self._lacking is None or any(
+            a is not b for a, b in zip(self._lacking[0], of, strict=True)
+        ):
+            self._lacking = of, lacks(self.plan, self._planned_demands.flows)
+        return self._lacking[1]
+
     def _intents_between(self, ingress: str, egress: tuple[str, ...]) -> Iterable[str]:
         for name, intent in self._intents.items():
-            sets = {self.fabric.nic_by_id[n].attachment_set for n in intent.nics}
+            sets = {self.fabric.nic_by_id[n].attachment_set for n in intent.endpoints}
             if egress in sets and any(ingress in s for s in sets):
                 yield name
 
@@ -406,3 +421,8 @@ class Engine:
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")
         return out
+
+
+def _asked(intents: Mapping[str, ev.WantedIntent]) -> Mapping[str, object]:
+    """What of intents a plan depends on."""
+    return {name: (i.nics, i.peers, i.flows) for name, i in intents.items()}

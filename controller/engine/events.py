@@ -10,21 +10,33 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.dataplane.tables import SwitchTables, Tables
+from controller.intents.demands import PinnedFlow, Reach
 from controller.openflow.decode import Description
 from controller.optimizer.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
 class WantedIntent:
-    """An intent as the northbound holds it, its selector resolved on the current fabric.
+    """An intent as the northbound holds it, expanded on the current fabric.
 
-    ``problem`` is for people: what of the selector no longer exists, None when all does.
+    ``nics`` and ``peers`` are those of its ``reach``. ``problem`` is for people: what of the names
+    that it uses no longer exists, None when all do.
     """
 
     name: str
     generation: int
     nics: frozenset[str]
     problem: str | None = None
+    peers: frozenset[str] = frozenset()
+    flows: tuple[PinnedFlow, ...] = ()
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.name, self.nics, self.peers)
+
+    @property
+    def endpoints(self) -> frozenset[str]:
+        return self.nics | self.peers
 
 
 @dataclass(frozen=True, slots=True)

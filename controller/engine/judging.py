@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from controller.engine.pinned import left, reserved
 from controller.engine.repair import reweigh_dead
 from controller.engine.view import demand_of, units_of, view_of
 from controller.fabric.model import Fabric
@@ -21,7 +22,8 @@ def evaluate(
 ) -> tuple[float, Floats]:
     """MLU and load of each arc, ``[A]``, if the plan's weights carried these demands.
 
-    What a dead tree should carry goes to the demand's other trees, as local repair does.
+    Pins are in the load; the MLU is of everything else on what they leave. What a dead tree should
+    carry goes to the demand's other trees, as local repair does.
     """
     view = view_of(plan, fabric, link_state)
     keys = [
@@ -30,10 +32,12 @@ def evaluate(
         if key.egress in view.position
     ]
     demand = demand_of(fabric, [k for k, _ in keys], [r for _, r in keys], view.egresses)
-    traced = paths.trace(view.network, view.forest, demand)
+    pinned = reserved(plan, fabric)
+    network = left(view.network, pinned)
+    traced = paths.trace(network, view.forest, demand)
     units = units_of(plan, [k for k, _ in keys], view.forest, traced)
-    load, mlu = buckets.evaluate(traced, units, demand, view.network)
-    return mlu, load[: len(fabric.arcs)]
+    load, mlu = buckets.evaluate(traced, units, demand, network)
+    return mlu, load[: len(fabric.arcs)] + pinned
 
 
 def worth_committing(
@@ -46,10 +50,12 @@ def worth_committing(
     """Whether the candidate's gain on today's snapshots beats the churn that it costs.
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
-    better, or has trees, egresses or zones that differ; else when the MLU falls by more than 5 %
-    and by more than 0.02.
+    better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
+    5 % and by more than 0.02.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
+        return True
+    if (candidate.pins, candidate.refused) != (current.pins, current.refused):
         return True
     if candidate.weights.keys() != current.weights.keys():
         return True

@@ -8,11 +8,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from controller.dataplane.ids import IngressKind, class_index, ingress_group
+from controller.dataplane.ids import IngressKind, class_index, ingress_group, is_pin_group
+from controller.dataplane.labels import Label
 from controller.dataplane.tables import SwitchTables
 from controller.engine.events import CountersRead
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import DemandKey, Demands
+from controller.openflow.model import Field, SetField
 from controller.optimizer.plan import Plan
 from controller.telemetry.counters import Rates
 from controller.telemetry.estimate import (
@@ -28,6 +30,7 @@ from controller.telemetry.traffic import measured_rates, smooth
 
 Names = npt.NDArray[np.int64]
 
+_NO_CLASS = ""
 _ingress_group = lru_cache(maxsize=1 << 16)(ingress_group)
 """The same groups are counted again every second."""
 
@@ -41,6 +44,7 @@ class Measurements:
         self._dropped: dict[str, Rates] = {}
         self._queue_errors: dict[str, Rates] = {}
         self._buckets: dict[str, Rates] = {}
+        self._pinned: dict[str, Rates] = {}
         self._class_name = {class_index(c): c.name for c in fabric.classes}
         # What all hosts of a switch can send: a counter that says more is wrong.
         self._line_rate_bps = {
@@ -71,16 +75,24 @@ class Measurements:
             self._buckets.setdefault(event.switch, Rates(bridge=True)).add(
                 event.session, event.time_s, names, values
             )
+            names, values = _pinned_rows(event, installed)
+            self._pinned.setdefault(event.switch, Rates(bridge=True)).add(
+                event.session, event.time_s, names, values
+            )
         self._newest_s = max(self._newest_s, event.time_s)
+
+    @property
+    def _kinds(self) -> tuple[dict[str, Rates], ...]:
+        return self._sent, self._dropped, self._queue_errors, self._buckets, self._pinned
 
     def forget(self, switch: str) -> None:
         """Its counters mean nothing any more."""
-        for rates in (self._sent, self._dropped, self._queue_errors, self._buckets):
+        for rates in self._kinds:
             rates.pop(switch, None)
 
     def restart(self) -> None:
         """Measure anew from the last readings on."""
-        for kind in (self._sent, self._dropped, self._queue_errors, self._buckets):
+        for kind in self._kinds:
             for rates in kind.values():
                 rates.restart()
         self._averages = ()
@@ -95,7 +107,7 @@ class Measurements:
         averages = []
         for window_s in WINDOWS_S:
             by_bucket = self._bucket_bps(plan, window_s)
-            own = own_load(self._fabric, ways, by_bucket)
+            own = own_load(self._fabric, ways, {**by_bucket, **self._pinned_bps(plan, window_s)})
             averages.append(settled(self._fabric, self._sent, window_s, own))
             if window_s == WINDOWS_S[0]:
                 sample: dict[DemandKey, float] = {}
@@ -137,6 +149,17 @@ class Measurements:
                     found[at] = found.get(at, 0.0) + 8 * bytes_per_s
         return found
 
+    def _pinned_bps(self, plan: Plan, window_s: float) -> Mapping[tuple[DemandKey, int], float]:
+        """What pins send by each tree: Heald's own, but no demand, whatever its class."""
+        members = {egress.id: egress.members for egress in plan.egresses}
+        found: dict[tuple[DemandKey, int], float] = {}
+        for switch, rates in self._pinned.items():
+            for (_, egress, tree), bytes_per_s in rates.average(window_s).items():
+                if egress in members:
+                    at = DemandKey(switch, members[egress], _NO_CLASS), tree
+                    found[at] = found.get(at, 0.0) + 8 * bytes_per_s
+        return found
+
     def _demand(
         self, switch: str, group_id: int, members: Mapping[int, AttachmentSet]
     ) -> DemandKey | None:
@@ -175,6 +198,28 @@ def _tree_rows(event: CountersRead, installed: SwitchTables) -> tuple[Names, Nam
             names.append((group_id, group.buckets[index].id))
             values.append(count)
     return np.array(names, np.int64).reshape(-1, 2), np.array(values, np.int64)
+
+
+def _pinned_rows(event: CountersRead, installed: SwitchTables) -> tuple[Names, Names]:
+    """(group, egress, tree) and bytes of each bucket that puts pinned packets on a path."""
+    names: list[tuple[int, int, int]] = []
+    values: list[int] = []
+    for group_id, index, count in zip(
+        event.bucket_group.tolist(),
+        event.bucket_index.tolist(),
+        event.bucket_bytes.tolist(),
+        strict=True,
+    ):
+        group = installed.groups.get(group_id) if is_pin_group(group_id) else None
+        if group is None or index >= len(group.buckets):
+            continue
+        for action in group.buckets[index].actions:
+            if isinstance(action, SetField) and action.field is Field.ETH_DST:
+                label = Label.unpack(action.value)
+                if label is not None:
+                    names.append((group_id, label.egress, label.tree))
+                    values.append(count)
+    return np.array(names, np.int64).reshape(-1, 3), np.array(values, np.int64)
 
 
 def _ways(plan: Plan) -> Mapping[tuple[AttachmentSet, int], Mapping[str, int]]:

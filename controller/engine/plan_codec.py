@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from controller.optimizer.plan import (
     Certificate,
+    Pin,
+    PlacedFlow,
     PlacementKey,
     Plan,
     PlannedEgress,
@@ -14,7 +17,8 @@ from controller.optimizer.plan import (
     Retired,
 )
 
-FORMAT = 2
+FORMAT = 3
+WITHOUT_PINS = 2
 
 
 def encode(plan: Plan) -> bytes:
@@ -41,6 +45,9 @@ def encode(plan: Plan) -> bytes:
             "trees": sorted(plan.retired.trees),
             "zones": sorted(plan.retired.zones),
         },
+        "pins": sorted([*flow, asdict(pin)] for flow, pin in plan.pins.items()),
+        "asked": dict(plan.asked),
+        "refused": sorted(plan.refused),
     }
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
@@ -52,8 +59,13 @@ def decode(data: bytes) -> Plan:
         found = document["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"stored plan: not a plan document ({error!r})") from error
-    if found != FORMAT:
-        raise ValueError(f"stored plan: format {found!r}, this version of Heald reads {FORMAT}")
+    if found not in (WITHOUT_PINS, FORMAT):
+        raise ValueError(
+            f"stored plan: format {found!r}, this version of Heald reads {WITHOUT_PINS} and "
+            f"{FORMAT}"
+        )
+    if found == WITHOUT_PINS:
+        document |= {"pins": [], "asked": {}, "refused": []}
     try:
         fabric, demands, link_state = document["made_from"]
         retired = document["retired"]
@@ -74,6 +86,13 @@ def decode(data: bytes) -> Plan:
                 frozenset((egress, tree) for egress, tree in retired["trees"]),
                 frozenset(retired["zones"]),
             ),
+            pins={PlacedFlow(*flow): _pin(**pin) for *flow, pin in document["pins"]},
+            asked=dict(document["asked"]),
+            refused=frozenset(document["refused"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"stored plan: damaged document ({error!r})") from error
+
+
+def _pin(egress: list[str], binding: list[str], rivals: list[str], **others: Any) -> Pin:
+    return Pin(egress=tuple(egress), binding=tuple(binding), rivals=tuple(rivals), **others)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from controller.dataplane.policy import admitted
 from controller.engine.numbering import numbered, retired, taken
+from controller.engine.path_trees import PathTrees
+from controller.engine.pin_repair import swap_dead
+from controller.engine.pinned import left, on_primaries
+from controller.engine.placing import Placed, Placement, digests, place
 from controller.engine.plans import zones_of
 from controller.engine.view import demand_of, forest_of, network_of, units_of
-from controller.fabric.model import Fabric
+from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
 from controller.optimizer import buckets, ecmp, forest, linear, portfolio
 from controller.optimizer.certificate import Solution, gap
 from controller.optimizer.paths import Paths, normalised, spread, trace
 from controller.optimizer.plan import (
+    PATH_TREES,
     Certificate,
+    Pin,
+    PlacedFlow,
     PlacementKey,
     Plan,
     PlannedEgress,
@@ -53,13 +62,21 @@ def make_plan(
     lists them). What ``previous`` has numbered keeps its number; numbers that were retired are free
     again if the fabric is ``settled``: every switch of it holds ``previous`` and nothing older.
 
+    Point-to-point flows come first (``placing``); everything else is spread over what they leave.
+    The certificate is of that: with the pins as they are and each link as much smaller as they have
+    reserved there, no shares over these trees have an MLU below its bound.
+
     Raises ValueError for an unknown strategy or when egress, tree or zone numbers run out.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(STRATEGIES)}")
     held = taken(previous, settled)
+    if previous is not None and link_state is not None:
+        previous = replace(previous, pins=swap_dead(previous, fabric, link_state))
+    network = network_of(fabric, link_state)
+    placement = place(fabric, _nominal(fabric, network), demands.flows, previous)
     before = {e.members: e.id for e in previous.egresses} if previous is not None else {}
-    wanted = sorted({key.egress for key in demands.keys})
+    wanted = sorted({key.egress for key in demands.keys} | {f.egress for f in demands.flows})
     numbers = numbered(wanted, before, held.egresses, EGRESSES, "egress")
     egresses = sorted(wanted, key=numbers.__getitem__)
 
@@ -75,10 +92,17 @@ def make_plan(
         sources,
         idle=_by_egress(_idle(previous), position) if previous is not None else None,
         reserved=reserved,
+        along=_along(placement, egresses),
     )
-    network = network_of(fabric, link_state)
     grown = forest.reconnect(network, members, grown, sources, reserved=reserved)
+    trees = _trees(fabric, grown, [numbers[egress] for egress in egresses])
+    paths_of_pins = PathTrees(fabric, numbers, held.trees)
+    paths_of_pins.know(trees, previous)
+    pins = _pins(fabric, placement, paths_of_pins, previous)
+    trees = tuple(sorted((*trees, *paths_of_pins.used()), key=lambda t: (t.egress, t.id)))
 
+    pinned = on_primaries(fabric, ((p.rate_bps, p.primary) for p in placement.placed))
+    network = left(network, pinned)
     demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
     paths = trace(network, grown, demand)
     start = _shares(previous, demands, grown, paths) if previous is not None else None
@@ -86,8 +110,7 @@ def make_plan(
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)
-    trees = _trees(fabric, grown, [numbers[egress] for egress in egresses])
-    zones = _zones(demands, previous, held.zones)
+    zones = _zones(admitted(demands, placement.refused), previous, held.zones)
     return Plan(
         id=plan_id,
         made_from=(fabric.version, demands.version, link_state.version if link_state else 0),
@@ -95,7 +118,7 @@ def make_plan(
         trees=trees,
         weights=_weights(demands, grown, paths, units),
         zones=zones,
-        load_bps=_by_port(fabric, load),
+        load_bps=_by_port(fabric, load[: len(fabric.arcs)] + pinned),
         certificate=Certificate(
             strategy,
             solution.solver,
@@ -105,6 +128,56 @@ def make_plan(
             solution.seconds,
         ),
         retired=retired(held, planned, trees, zones),
+        pins=pins,
+        asked=digests(demands.flows),
+        refused=placement.refused,
+    )
+
+
+def _nominal(fabric: Fabric, network: Network) -> Network:
+    """What links that are up are made for, whatever is measured."""
+    capacity = np.array([*(arc.capacity_bps for arc in fabric.arcs), 0.0])
+    return replace(network, capacity_bps=np.where(network.capacity_bps > 0, capacity, 0.0))
+
+
+def _along(placement: Placement, egresses: Sequence[AttachmentSet]) -> Mapping[int, set[int]]:
+    position = {egress: g for g, egress in enumerate(egresses)}
+    out: dict[int, set[int]] = {}
+    for placed in placement.placed:
+        for way in (placed.primary, placed.backup):
+            out.setdefault(position[placed.flow.egress], set()).update(way or ())
+    return out
+
+
+def _pins(
+    fabric: Fabric, placement: Placement, trees: PathTrees, previous: Plan | None
+) -> dict[PlacedFlow, Pin]:
+    before = previous.pins if previous is not None else {}
+    return {
+        PlacedFlow(*placed.flow.id): _pin(
+            fabric, placed, trees, before.get(PlacedFlow(*placed.flow.id))
+        )
+        for placed in placement.placed
+    }
+
+
+def _pin(fabric: Fabric, placed: Placed, trees: PathTrees, before: Pin | None) -> Pin:
+    egress = placed.flow.egress
+    primary = backup = None
+    if placed.primary:
+        primary = trees.tree_of(egress, placed.primary, before.primary if before else None)
+    if placed.backup:
+        backup = trees.tree_of(egress, placed.backup, before.backup if before else None)
+    return Pin(
+        egress,
+        primary,
+        backup,
+        placed.rate_bps,
+        placed.protection.name.lower(),
+        placed.shortage,
+        tuple(sorted({fabric.arcs[arc].link for arc in placed.binding})),
+        placed.rivals,
+        placed.best_latency_s,
     )
 
 
@@ -134,10 +207,14 @@ def _weights(
 
 
 def _idle(plan: Plan) -> set[tuple[int, int]]:
-    """(Egress, tree) ids of the trees that carry nothing."""
+    """(Egress, tree) ids of the trees of the forest that carry nothing."""
     number = {e.members: e.id for e in plan.egresses}
     used = {(number[key.egress], tree) for key, row in plan.weights.items() for tree in row}
-    return {(tree.egress, tree.id) for tree in plan.trees} - used
+    for pin in plan.pins.values():
+        used |= {
+            (number[pin.egress], tree) for tree in (pin.primary, pin.backup) if tree is not None
+        }
+    return {(tree.egress, tree.id) for tree in plan.trees if tree.id not in PATH_TREES} - used
 
 
 def _by_egress(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from controller.engine.pin_repair import swap_dead
 from controller.engine.view import demand_of, view_of
 from controller.fabric.model import Fabric
 from controller.optimizer import paths
@@ -19,8 +20,8 @@ def reweigh_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Plan:
 
     The rest is scaled up to the same total. A demand whose weighted trees are all dead is spread
     over its other living trees, and keeps its weights if there is none: the switches' own repair
-    is then all there is. Load and certificate stay as they were. Returns ``plan`` itself when
-    nothing is dead.
+    is then all there is. Pins go to their backups. Load and certificate stay as they were. Returns
+    ``plan`` itself when nothing is dead.
     """
     view = view_of(plan, fabric, link_state)
     known = [k for k in plan.weights if k.ingress in fabric.switch_index]
@@ -43,10 +44,11 @@ def reweigh_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Plan:
         weights[known[d]] = {
             tree: units for tree, units in zip(trees, rounded, strict=True) if units
         }
-    if weights == plan.weights:
+    pins = swap_dead(plan, fabric, link_state)
+    if weights == plan.weights and pins is plan.pins:
         return plan
     made_from = (*plan.made_from[:2], link_state.version)
-    return replace(plan, made_from=made_from, weights=weights)
+    return replace(plan, made_from=made_from, weights=weights, pins=pins)
 
 
 def _scaled(share: npt.NDArray[np.int64], total: int) -> npt.NDArray[np.int64]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from controller.engine.commands import SetStatus
 from controller.engine.events import WantedIntent
+from controller.engine.shortages import Lack
 from controller.intents.lifecycle import TRANSITIONS, Reason
 from controller.intents.model import IntentState, IntentStatus
 
@@ -25,6 +26,8 @@ class Progress:
     """Switches that refused a change."""
     unroutable: Mapping[str, Sequence[str]]
     """Intent to the pairs of switches that no live path joins."""
+    lacks: Mapping[str, Lack]
+    """Intent to what the plan could not give it."""
     starting: bool
     adopting: bool
     """A plan that switches already hold is being taken up: nothing that was said has changed."""
@@ -101,7 +104,7 @@ def _status(
     progress: Progress,
     edges: Mapping[str, frozenset[str]],
 ) -> IntentStatus:
-    if len(intent.nics) < 2:
+    if len(intent.endpoints) < 2:
         why = intent.problem or "it chooses fewer than two NICs"
         return _as(
             intent,
@@ -113,7 +116,10 @@ def _status(
     if progress.planned_serial < serial:
         message = progress.error or "waiting for a plan"
         return _as(intent, progress, IntentState.PENDING, Reason.ACCEPTED, message)
-    mine = frozenset[str]().union(*(edges.get(nic, frozenset()) for nic in intent.nics))
+    lack = progress.lacks.get(intent.name)
+    if lack is not None and lack.refused:
+        return _as(intent, progress, IntentState.REJECTED, lack.reason, lack.message)
+    mine = frozenset[str]().union(*(edges.get(nic, frozenset()) for nic in intent.endpoints))
     absent = ", ".join(sorted(mine & progress.absent))
     failed = ", ".join(sorted(mine & progress.failed))
     if progress.committed_serial < serial:
@@ -136,6 +142,8 @@ def _status(
     if pairs := progress.unroutable.get(intent.name):
         message = f"no live path: {', '.join(pairs)}"
         return _as(intent, progress, IntentState.DEGRADED, Reason.UNROUTABLE, message)
+    if lack is not None:
+        return _as(intent, progress, IntentState.DEGRADED, lack.reason, lack.message)
     if intent.problem:
         return _as(intent, progress, IntentState.DEGRADED, Reason.UNKNOWN_ENDPOINT, intent.problem)
     message = "all its rules are installed"

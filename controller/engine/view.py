@@ -10,7 +10,7 @@ import numpy as np
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import DemandKey
 from controller.optimizer.paths import Paths
-from controller.optimizer.plan import PlacementKey, Plan
+from controller.optimizer.plan import PATH_TREES, PlacementKey, Plan
 from controller.optimizer.problem import Demand, Forest, Ints, Network
 from controller.telemetry.link_state import LinkState
 
@@ -82,7 +82,7 @@ def forest_of(
     plan: Plan,
     egresses: Sequence[AttachmentSet],
 ) -> Forest:
-    """The plan's trees of these egresses."""
+    """The plan's trees of these egresses but for ``PATH_TREES``, which are no part of a forest."""
     position = {egress: g for g, egress in enumerate(egresses)}
     name = {e.id: e.members for e in plan.egresses}
     arcs = {(a.tail.switch, a.tail.port): a.index for a in fabric.arcs}
@@ -92,7 +92,11 @@ def forest_of(
     rows: list[Ints] = []
     for tree in plan.trees:
         g = position.get(name[tree.egress])
-        if g is None or not all(s in fabric.switch_index for s in name[tree.egress]):
+        if (
+            tree.id in PATH_TREES
+            or g is None
+            or not all(s in fabric.switch_index for s in name[tree.egress])
+        ):
             continue
         row = np.full(len(fabric.switches), -1, np.int32)
         for switch, port in tree.next_port.items():

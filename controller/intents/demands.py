@@ -17,12 +17,32 @@ class DemandKey(NamedTuple):
     traffic_class: str
 
 
+class Side(NamedTuple):
+    """NICs that may talk to the same ``peers`` for the same reason, which ``name`` stands for."""
+
+    name: str
+    nics: frozenset[str]
+    peers: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """NICs (``host/nic``) that one intent lets talk to each other."""
+    """NICs (``host/nic``) that one intent lets talk: all of ``nics`` to each other or, where there
+    are ``peers``, each of ``nics`` to each of ``peers`` and back, but not among themselves."""
 
     intent: str
     nics: frozenset[str]
+    peers: frozenset[str] = frozenset()
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """A NIC is in the zone that the names of all its sides make."""
+        if not self.peers:
+            return (Side(self.intent, self.nics, self.nics),)
+        return (
+            Side(f"{self.intent}:source", self.nics, self.peers),
+            Side(f"{self.intent}:destination", self.peers, self.nics),
+        )
 
 
 class FlowId(NamedTuple):

@@ -45,9 +45,13 @@ class Reason(str, Enum):
     INSTALLED = "Installed"  # ACTIVE: every switch it needs has acknowledged
     SWITCH_UNREACHABLE = "SwitchUnreachable"  # DEGRADED: a switch it needs has no session
     SWITCH_FAILED = "SwitchFailed"  # DEGRADED: a switch refused what it was sent
-    UNROUTABLE = "Unroutable"  # DEGRADED: some endpoints have no path between them
+    UNROUTABLE = "Unroutable"  # DEGRADED, REJECTED: some endpoints have no path between them
     UNKNOWN_ENDPOINT = "UnknownEndpoint"  # DEGRADED: the topology lost a name that it uses
     NO_ENDPOINTS = "NoEndpoints"  # REJECTED: fewer than two endpoints are left
+    CONSTRAINED = "Constrained"  # DEGRADED, REJECTED: no path keeps to its include and avoid
+    TOO_SLOW = "LatencyTooHigh"  # DEGRADED, REJECTED: no path is within its latency
+    NOT_DISJOINT = "NotDisjoint"  # DEGRADED, REJECTED: no backup is as disjoint as asked
+    NO_CAPACITY = "InsufficientCapacity"  # DEGRADED, REJECTED: such paths are full
     LIMIT_EXCEEDED = "LimitExceeded"  # REJECTED: labels, zones or tables are full
     DELETED = "Deleted"  # WITHDRAWING: rules are being removed
     REMOVED = "Removed"  # GONE: no switch holds a rule for it

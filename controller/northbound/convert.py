@@ -16,6 +16,9 @@ from controller.intents.model import (
     IntentSpec,
     IntentState,
     IntentStatus,
+    OnShortage,
+    PointToPoint,
+    Protection,
     Selector,
 )
 from heald.v1 import intents_pb2 as pb
@@ -72,30 +75,65 @@ def intent_from_message(message: pb.Intent) -> Intent:
 
 
 def spec_to_message(spec: IntentSpec) -> pb.IntentSpec:
-    chosen = spec.endpoints
+    if isinstance(spec, Connectivity):
+        endpoints = _selector_to_message(spec.endpoints)
+        return pb.IntentSpec(connectivity=pb.Connectivity(endpoints=endpoints))
     return pb.IntentSpec(
-        connectivity=pb.Connectivity(
-            endpoints=pb.Selector(
-                all=chosen.all,
-                hosts=chosen.hosts,
-                nics=chosen.nics,
-                accelerators=chosen.accelerators,
-                match_labels=chosen.match_labels,
-            )
+        point_to_point=pb.PointToPoint(
+            source=_selector_to_message(spec.source),
+            destination=_selector_to_message(spec.destination),
+            rate_bps=spec.rate_bps,
+            traffic_class=spec.traffic_class,
+            max_latency_s=spec.max_latency_s,
+            include=spec.include,
+            avoid=spec.avoid,
+            protection=spec.protection.name,
+            bidirectional=spec.bidirectional,
+            udp_source_ports=spec.udp_source_ports,
+            priority=spec.priority,
+            on_shortage=spec.on_shortage.name,
         )
     )
 
 
 def spec_from_message(message: pb.IntentSpec) -> IntentSpec:
-    chosen = message.connectivity.endpoints
-    return Connectivity(
-        Selector(
-            all=chosen.all,
-            hosts=tuple(chosen.hosts),
-            nics=tuple(chosen.nics),
-            accelerators=tuple(chosen.accelerators),
-            match_labels=dict(chosen.match_labels),
-        )
+    """Of a message whose enums are of this version."""
+    if message.WhichOneof("kind") == "connectivity":
+        return Connectivity(_selector_from_message(message.connectivity.endpoints))
+    asked = message.point_to_point
+    return PointToPoint(
+        source=_selector_from_message(asked.source),
+        destination=_selector_from_message(asked.destination),
+        rate_bps=asked.rate_bps,
+        traffic_class=asked.traffic_class,
+        max_latency_s=asked.max_latency_s or None,
+        include=tuple(asked.include),
+        avoid=tuple(asked.avoid),
+        protection=Protection[pb.PointToPoint.Protection.Name(asked.protection)],
+        bidirectional=asked.bidirectional,
+        udp_source_ports=tuple(asked.udp_source_ports),
+        priority=asked.priority,
+        on_shortage=OnShortage[pb.PointToPoint.OnShortage.Name(asked.on_shortage)],
+    )
+
+
+def _selector_to_message(chosen: Selector) -> pb.Selector:
+    return pb.Selector(
+        all=chosen.all,
+        hosts=chosen.hosts,
+        nics=chosen.nics,
+        accelerators=chosen.accelerators,
+        match_labels=chosen.match_labels,
+    )
+
+
+def _selector_from_message(message: pb.Selector) -> Selector:
+    return Selector(
+        all=message.all,
+        hosts=tuple(message.hosts),
+        nics=tuple(message.nics),
+        accelerators=tuple(message.accelerators),
+        match_labels=dict(message.match_labels),
     )
 
 

@@ -107,6 +107,7 @@ class NorthboundServer:
         intent_servicer.Get = unary(intents.get)
         intent_servicer.List = unary(intents.list)
         intent_servicer.Watch = stream(intents.watch)
+        intent_servicer.Explain = unary(intents.explain)
         intents_pb2_grpc.add_IntentServiceServicer_to_server(intent_servicer, self._server)
 
         fabric_servicer: Any = fabric_pb2_grpc.FabricServiceServicer()

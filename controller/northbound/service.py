@@ -6,6 +6,7 @@ async generators; closing one frees all that it holds.
 
 from __future__ import annotations
 
+import asyncio
 import binascii
 import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -15,11 +16,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import heald
+from controller.intents.model import Intent
 from controller.intents.selectors import did_you_mean
 from controller.northbound import report, validate
 from controller.northbound.book import Event, EventKind, IntentBook
 from controller.northbound.convert import intent_to_message
 from controller.northbound.errors import Code, FieldViolation, ServiceError, refuse
+from controller.northbound.explain import Filter, explain
 from controller.northbound.ports import Brain, Principal
 from controller.northbound.receipts import Receipt
 from controller.store.contract import CompactedError
@@ -75,12 +78,7 @@ class IntentService:
     async def get(
         self, principal: Principal, request: intents_pb2.GetIntentRequest
     ) -> intents_pb2.Intent:
-        validate.check_name(request.name)
-        intent = self._book.intents.get(request.name)
-        if intent is None:
-            hint = did_you_mean(request.name, self._book.intents)
-            raise ServiceError(Code.NOT_FOUND, f"there is no intent {request.name!r}{hint}")
-        return intent_to_message(intent)
+        return intent_to_message(self._intent(request.name))
 
     async def list(
         self, principal: Principal, request: intents_pb2.ListIntentsRequest
@@ -119,6 +117,27 @@ class IntentService:
                 Code.OUT_OF_RANGE,
                 f"{error}; watch again without resume_revision to start from the current intents",
             ) from None
+
+    async def explain(
+        self, principal: Principal, request: intents_pb2.ExplainIntentRequest
+    ) -> intents_pb2.IntentExplanation:
+        view = self._brain.view()
+        intent = self._intent(request.name)
+        only = Filter(request.source, request.destination)
+        refuse(
+            Code.INVALID_ARGUMENT,
+            [FieldViolation(p.path, p.message) for p in only.problems(view.fabric)],
+        )
+        # Of thousands of flows it takes longer than the loop may be held.
+        return await asyncio.to_thread(explain, view, dict(self._book.intents), intent, only)
+
+    def _intent(self, name: str) -> Intent:
+        validate.check_name(name)
+        intent = self._book.intents.get(name)
+        if intent is None:
+            hint = did_you_mean(name, self._book.intents)
+            raise ServiceError(Code.NOT_FOUND, f"there is no intent {name!r}{hint}")
+        return intent
 
 
 class FabricService:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from controller.fabric.model import Fabric
-from controller.intents.model import Selector
-from controller.intents.selectors import resolve
+from controller.intents.kinds import check
 from controller.northbound.book import Draft
 from controller.northbound.convert import spec_from_message
 from controller.northbound.errors import Code, FieldViolation, refuse
@@ -15,7 +14,6 @@ from heald.v1 import intents_pb2 as pb
 
 MAX_INTENTS = 1_000
 MAX_LABELS = 64
-MAX_ENDPOINTS = 20_000
 MAX_REQUEST_ID = 128
 
 _ID = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -46,11 +44,20 @@ def drafts_of(request: pb.ApplyRequest, fabric: Fabric) -> list[Draft]:
         faults += _labels(f"{path}.labels", message.labels)
         kind = message.spec.WhichOneof("kind")
         if kind is None:
-            fault = "says nothing that this version knows; set one of: connectivity"
+            kinds = ", ".join(
+                f.name for f in pb.IntentSpec.DESCRIPTOR.oneofs_by_name["kind"].fields
+            )
+            fault = f"says nothing that this version knows; set one of: {kinds}"
             faults.append(FieldViolation(f"{path}.spec", fault))
             continue
+        unknown = list(_enums(f"{path}.spec.point_to_point", message.spec.point_to_point))
+        if unknown:
+            faults += unknown
+            continue
         spec = spec_from_message(message.spec)
-        faults += _endpoints(f"{path}.spec.{kind}.endpoints", spec.endpoints, fabric)
+        for problem in check(spec, fabric):
+            field = f"{path}.spec.{kind}" + (f".{problem.path}" if problem.path else "")
+            faults.append(FieldViolation(field, problem.message))
         drafts.append(Draft(message.name, dict(message.labels), spec, message.etag, f"{path}.etag"))
     refuse(Code.INVALID_ARGUMENT, faults)
     return drafts
@@ -105,18 +112,13 @@ def _labels(field: str, labels: Mapping[str, str]) -> Iterator[FieldViolation]:
             yield FieldViolation(f"{field}[{key}]", f"{value!r} is no value of a label; use {rule}")
 
 
-def _endpoints(field: str, selector: Selector, fabric: Fabric) -> Sequence[FieldViolation]:
-    if selector == Selector():
-        choices = "all, hosts, nics, accelerators or match_labels"
-        return [FieldViolation(field, f"chooses nothing; set {choices}")]
-    named = len(selector.hosts) + len(selector.nics) + len(selector.accelerators)
-    if named > MAX_ENDPOINTS:
-        fault = f"names {named} endpoints; name at most {MAX_ENDPOINTS}, or choose by labels or all"
-        return [FieldViolation(field, fault)]
-    selection = resolve(selector, fabric)
-    if selection.problems:
-        return [FieldViolation(f"{field}.{p.path}", p.message) for p in selection.problems]
-    if len(selection.nics) < 2:
-        chosen = ", ".join(selection.nics) or "no NIC"
-        return [FieldViolation(field, f"chooses only {chosen}; connectivity needs two NICs")]
-    return []
+def _enums(field: str, message: pb.PointToPoint) -> Iterator[FieldViolation]:
+    known = {
+        "protection": (message.protection, pb.PointToPoint.Protection),
+        "on_shortage": (message.on_shortage, pb.PointToPoint.OnShortage),
+    }
+    for name, (value, enum) in known.items():
+        if value not in enum.values():
+            choices = ", ".join(enum.keys())
+            fault = f"is {value}, which this version does not know; set one of: {choices}"
+            yield FieldViolation(f"{field}.{name}", fault)

@@ -25,7 +25,13 @@ class _Ways:
 class Family:
     """The trees of one egress while they are grown."""
 
-    def __init__(self, graph: Graph, members: Sequence[int], sources: Collection[int]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        members: Sequence[int],
+        sources: Collection[int],
+        along: Collection[int] = (),
+    ) -> None:
         self.graph = graph
         self.members = np.array(sorted(set(members)), np.int64)
         nodes = graph.network.nodes
@@ -40,6 +46,7 @@ class Family:
         self.reachable = np.isfinite(self.distance)
         self.trees: list[Ints] = []
         self.ways: list[_Ways] = []
+        self.along = np.array(sorted(along), np.int64)
         self.arc_use = np.zeros(len(graph.network.tail), np.int64)
         self.node_use = np.zeros(nodes, np.int64)
         self.longest = max(1.0, self.distance[self.reachable].max(initial=0.0))
@@ -131,8 +138,8 @@ class Family:
         return np.union1d(bare, stranding).astype(np.int64)
 
     def _used(self) -> Indices:
-        """Arcs on the ways from sources."""
-        return np.flatnonzero(self.arc_use)
+        """Arcs that packets take: on the ways from sources, and ``along``."""
+        return np.union1d(np.flatnonzero(self.arc_use), self.along)
 
     def _survives(self) -> Bools:
         return survives(self.graph, self.root, self.trees, self._used())

@@ -14,12 +14,13 @@ import numpy as np
 
 from controller.optimizer.family import Family
 from controller.optimizer.graph import Graph
+from controller.optimizer.plan import PATH_TREES
 from controller.optimizer.problem import Forest, Ints, Network, check_network
 
-MAX_TREE_ID = 1023
+TREE_IDS = range(PATH_TREES.start)
 
 Ids = Mapping[int, Collection[int]]
-"""Egress to tree ids; an egress without any may be absent."""
+"""Egress to ids, of trees or arcs; an egress without any may be absent."""
 
 
 def grow(
@@ -31,6 +32,7 @@ def grow(
     *,
     idle: Ids | None = None,
     reserved: Ids | None = None,
+    along: Ids | None = None,
 ) -> Forest:
     """A forest with up to ``trees_per_egress`` trees for each egress ``members[g]``.
 
@@ -38,7 +40,8 @@ def grow(
     ``sources``, by default where it may leave: at all members. From every source two trees are
     link-disjoint, and wherever a tree leads its packets there is a detour around the next link and
     the next node (unless that is a member), where the graph allows it and ``trees_per_egress`` is
-    at least 2; the number may exceed it when previous trees fill the family.
+    at least 2; the number may exceed it when previous trees fill the family. So there is for the
+    arcs ``along`` which packets of the egress go by ways that are not in the forest.
 
     Previous trees whose arcs are all alive keep their ids and arcs, at most with nodes added that
     they did not know. Of those beyond ``trees_per_egress`` the ``idle`` go that no failure needs.
@@ -54,7 +57,7 @@ def grow(
     ids: list[int] = []
     rows: list[Ints] = []
     for g, group in enumerate(members):
-        family = Family(graph, group, sources)
+        family = Family(graph, group, sources, (along or {}).get(g, ()))
         kept: list[int] = []
         taken = set((reserved or {}).get(g, ()))
         if previous is not None:
@@ -103,10 +106,10 @@ def reconnect(
 
 
 def _unused(taken: set[int], count: int, egress: int) -> list[int]:
-    free = [i for i in range(MAX_TREE_ID + 1) if i not in taken][:count]
+    free = [i for i in TREE_IDS if i not in taken][:count]
     if len(free) < count:
         raise ValueError(
-            f"egress {egress} has no tree id left of {MAX_TREE_ID + 1}: ids of trees that are gone "
+            f"egress {egress} has no tree id left of {len(TREE_IDS)}: ids of trees that are gone "
             "come back once every switch is connected and holds the newest plan"
         )
     return free

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+PATH_TREES = range(512, 1024)
+"""Ids of trees that hold the paths of pins and nothing else: they lead to the egress from the
+switches of those paths alone. Trees with lower ids lead there from everywhere."""
+
 
 class PlacementKey(NamedTuple):
     """Same fields as ``controller.intents.demands.DemandKey``, which this room may not import."""
@@ -35,8 +39,9 @@ class Pin:
 
     ``primary`` None: it has none, and goes like everything else or, where its ingress is a switch
     of the egress, needs none (``shortage`` tells). ``rate_bps`` is reserved on either path.
-    ``shortage`` is a code of ``reservation.Shortage`` by name, ``binding`` names the links that
-    stand in the way of more, ``rivals`` the intents that hold capacity there.
+    ``shortage`` is a code of ``reservation.Shortage`` by name, or ``SHADOWED``: another flow pins
+    the same packets. ``binding`` names the links that stand in the way of more, ``rivals`` the
+    intents that hold capacity there, or that pin the packets.
     """
 
     egress: tuple[str, ...]
@@ -101,9 +106,11 @@ class Retired:
 class Plan:
     """``weights[key]`` maps tree id to bucket weight (positive, summing to a power of two).
 
-    ``zones`` gives each set of intents that some NIC takes part in a small number, for the guard
+    ``zones`` gives each set of sides of intents that some NIC is on a small number, for the guard
     table. ``load_bps`` maps ``(switch, port)`` of each arc to predicted load.
-    ``pins`` are the point-to-point flows, whose rates are in ``load_bps``.
+    ``pins`` are the point-to-point flows, whose rates are in ``load_bps``; ``certificate`` is of
+    everything else, on what they leave. ``asked`` has a digest of what each of their intents asks
+    for. Of the ``refused`` ones switches hold nothing: not all that they ask for can be had.
     ``made_from`` are the versions of (Fabric, Demands, LinkState). Nothing new may have a number
     that is ``retired``.
     """
@@ -118,3 +125,5 @@ class Plan:
     certificate: Certificate
     retired: Retired = Retired()
     pins: Mapping[PlacedFlow, Pin] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()

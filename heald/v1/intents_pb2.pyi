@@ -247,3 +247,109 @@ class IntentEvent(_message.Message):
     intent: Intent
     revision: int
     def __init__(self, kind: _Optional[_Union[IntentEvent.Kind, str]] = ..., intent: _Optional[_Union[Intent, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class ExplainIntentRequest(_message.Message):
+    __slots__ = ("name", "source", "destination")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    source: str
+    destination: str
+    def __init__(self, name: _Optional[str] = ..., source: _Optional[str] = ..., destination: _Optional[str] = ...) -> None: ...
+
+class Hop(_message.Message):
+    __slots__ = ("switch", "port", "link", "next_switch", "capacity_bps", "reserved_bps", "latency_s", "up")
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    NEXT_SWITCH_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_BPS_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BPS_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_S_FIELD_NUMBER: _ClassVar[int]
+    UP_FIELD_NUMBER: _ClassVar[int]
+    switch: str
+    port: int
+    link: str
+    next_switch: str
+    capacity_bps: float
+    reserved_bps: float
+    latency_s: float
+    up: bool
+    def __init__(self, switch: _Optional[str] = ..., port: _Optional[int] = ..., link: _Optional[str] = ..., next_switch: _Optional[str] = ..., capacity_bps: _Optional[float] = ..., reserved_bps: _Optional[float] = ..., latency_s: _Optional[float] = ..., up: bool = ...) -> None: ...
+
+class FlowExplanation(_message.Message):
+    __slots__ = ("source", "destination", "ingress", "udp_source_port", "traffic_class", "path", "backup", "latency_s", "backup_latency_s", "asked_bps", "reserved_bps", "asked_protection", "protection", "reason", "shortage", "binding", "rivals")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    INGRESS_FIELD_NUMBER: _ClassVar[int]
+    UDP_SOURCE_PORT_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_CLASS_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_S_FIELD_NUMBER: _ClassVar[int]
+    BACKUP_LATENCY_S_FIELD_NUMBER: _ClassVar[int]
+    ASKED_BPS_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_BPS_FIELD_NUMBER: _ClassVar[int]
+    ASKED_PROTECTION_FIELD_NUMBER: _ClassVar[int]
+    PROTECTION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SHORTAGE_FIELD_NUMBER: _ClassVar[int]
+    BINDING_FIELD_NUMBER: _ClassVar[int]
+    RIVALS_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    destination: str
+    ingress: str
+    udp_source_port: int
+    traffic_class: str
+    path: _containers.RepeatedCompositeFieldContainer[Hop]
+    backup: _containers.RepeatedCompositeFieldContainer[Hop]
+    latency_s: float
+    backup_latency_s: float
+    asked_bps: float
+    reserved_bps: float
+    asked_protection: PointToPoint.Protection
+    protection: PointToPoint.Protection
+    reason: str
+    shortage: str
+    binding: _containers.RepeatedScalarFieldContainer[str]
+    rivals: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, source: _Optional[str] = ..., destination: _Optional[str] = ..., ingress: _Optional[str] = ..., udp_source_port: _Optional[int] = ..., traffic_class: _Optional[str] = ..., path: _Optional[_Iterable[_Union[Hop, _Mapping]]] = ..., backup: _Optional[_Iterable[_Union[Hop, _Mapping]]] = ..., latency_s: _Optional[float] = ..., backup_latency_s: _Optional[float] = ..., asked_bps: _Optional[float] = ..., reserved_bps: _Optional[float] = ..., asked_protection: _Optional[_Union[PointToPoint.Protection, str]] = ..., protection: _Optional[_Union[PointToPoint.Protection, str]] = ..., reason: _Optional[str] = ..., shortage: _Optional[str] = ..., binding: _Optional[_Iterable[str]] = ..., rivals: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Way(_message.Message):
+    __slots__ = ("tree", "share", "path")
+    TREE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    tree: int
+    share: float
+    path: _containers.RepeatedCompositeFieldContainer[Hop]
+    def __init__(self, tree: _Optional[int] = ..., share: _Optional[float] = ..., path: _Optional[_Iterable[_Union[Hop, _Mapping]]] = ...) -> None: ...
+
+class Spread(_message.Message):
+    __slots__ = ("ingress", "egress", "traffic_class", "ways")
+    INGRESS_FIELD_NUMBER: _ClassVar[int]
+    EGRESS_FIELD_NUMBER: _ClassVar[int]
+    TRAFFIC_CLASS_FIELD_NUMBER: _ClassVar[int]
+    WAYS_FIELD_NUMBER: _ClassVar[int]
+    ingress: str
+    egress: _containers.RepeatedScalarFieldContainer[str]
+    traffic_class: str
+    ways: _containers.RepeatedCompositeFieldContainer[Way]
+    def __init__(self, ingress: _Optional[str] = ..., egress: _Optional[_Iterable[str]] = ..., traffic_class: _Optional[str] = ..., ways: _Optional[_Iterable[_Union[Way, _Mapping]]] = ...) -> None: ...
+
+class IntentExplanation(_message.Message):
+    __slots__ = ("intent", "plan", "committed", "flows", "spreads", "omitted")
+    INTENT_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    FLOWS_FIELD_NUMBER: _ClassVar[int]
+    SPREADS_FIELD_NUMBER: _ClassVar[int]
+    OMITTED_FIELD_NUMBER: _ClassVar[int]
+    intent: Intent
+    plan: int
+    committed: bool
+    flows: _containers.RepeatedCompositeFieldContainer[FlowExplanation]
+    spreads: _containers.RepeatedCompositeFieldContainer[Spread]
+    omitted: int
+    def __init__(self, intent: _Optional[_Union[Intent, _Mapping]] = ..., plan: _Optional[int] = ..., committed: bool = ..., flows: _Optional[_Iterable[_Union[FlowExplanation, _Mapping]]] = ..., spreads: _Optional[_Iterable[_Union[Spread, _Mapping]]] = ..., omitted: _Optional[int] = ...) -> None: ...

@@ -59,6 +59,11 @@ class IntentServiceStub(object):
                 request_serializer=heald_dot_v1_dot_intents__pb2.WatchIntentsRequest.SerializeToString,
                 response_deserializer=heald_dot_v1_dot_intents__pb2.IntentEvent.FromString,
                 _registered_method=True)
+        self.Explain = channel.unary_unary(
+                '/heald.v1.IntentService/Explain',
+                request_serializer=heald_dot_v1_dot_intents__pb2.ExplainIntentRequest.SerializeToString,
+                response_deserializer=heald_dot_v1_dot_intents__pb2.IntentExplanation.FromString,
+                _registered_method=True)
 
 
 class IntentServiceServicer(object):
@@ -96,6 +101,13 @@ class IntentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Explain(self, request, context):
+        """Which way its traffic goes, and why.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_IntentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -123,6 +135,11 @@ def add_IntentServiceServicer_to_server(servicer, server):
                     servicer.Watch,
                     request_deserializer=heald_dot_v1_dot_intents__pb2.WatchIntentsRequest.FromString,
                     response_serializer=heald_dot_v1_dot_intents__pb2.IntentEvent.SerializeToString,
+            ),
+            'Explain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Explain,
+                    request_deserializer=heald_dot_v1_dot_intents__pb2.ExplainIntentRequest.FromString,
+                    response_serializer=heald_dot_v1_dot_intents__pb2.IntentExplanation.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -260,6 +277,33 @@ class IntentService(object):
             '/heald.v1.IntentService/Watch',
             heald_dot_v1_dot_intents__pb2.WatchIntentsRequest.SerializeToString,
             heald_dot_v1_dot_intents__pb2.IntentEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Explain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heald.v1.IntentService/Explain',
+            heald_dot_v1_dot_intents__pb2.ExplainIntentRequest.SerializeToString,
+            heald_dot_v1_dot_intents__pb2.IntentExplanation.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from controller.cli.main import COMMANDS, cli
 from controller.intents.model import IntentState as S
+from controller.optimizer.plan import Pin, PlacedFlow
 from heald import connectivity
 from tests.northbound.harness import Served, make_links, make_plan
 
@@ -58,6 +61,7 @@ def test_version() -> None:
         "intent list",
         "intent watch",
         "intent delete",
+        "intent explain",
         "status",
         "switches",
         "links",
@@ -113,6 +117,59 @@ def test_mistakes_of_all_files_have_places_and_nothing_is_applied(
     copy.write_text(FILE)
     twice = run(north, "intent", "apply", str(good), str(copy))
     assert f"{copy}:2:11: 'train-a' is also the name at {good}:2:11" in twice.stderr
+
+
+POINT_TO_POINT = """\
+intents:
+  - name: ckpt
+    point_to_point:
+      source: {nics: [h1/eth0]}
+      destination: {hosts: [h3]}
+      rate: 40G
+      protection: node
+      udp_source_ports: [9]
+"""
+
+
+def test_a_point_to_point_intent_is_listed_shown_and_explained(north: Served) -> None:
+    assert run(north, "intent", "apply", "-", stdin=POINT_TO_POINT).exit_code == 0
+    run(north, "intent", "apply", "-", stdin=FILE)
+    unplanned = run(north, "intent", "explain", "ckpt").output
+    assert "There is no plan yet" in unplanned
+    name = "tenants/default/intents/ckpt"
+    placed = PlacedFlow(name, "h1/eth0", "h3/eth0", "leaf1", 9)
+    pin = Pin(("leaf2",), 1, None, 30e9, "none", "NO_CAPACITY", ("leaf1-spine1",))
+    north.brain.show(plan=replace(make_plan(), pins={placed: pin}))
+
+    listed = run(north, "intent", "list").output
+    assert re.search(r"ckpt +PENDING +1 +point-to-point +h1/eth0 → h3", listed)
+    assert re.search(r"train-a +PENDING +1 +connectivity +h1 h2", listed)
+    shown = run(north, "intent", "get", "ckpt").output
+    assert "40 Gbit/s, protection node, UDP source ports 9" in shown
+    assert "30 Gbit/s of 40 Gbit/s" in shown
+    assert "leaf1 → spine1 → leaf2" in shown
+
+    explained = run(north, "intent", "explain", "ckpt").output
+    assert "h1/eth0 → h3/eth0 from leaf1, best-effort, UDP source port 9" in explained
+    assert "asked for 40 Gbit/s, protection node; has 30 Gbit/s, protection none" in explained
+    assert "InsufficientCapacity: leaf1-spine1: intent ckpt (30 Gbit/s)" in explained
+    assert re.search(r"path, 1 us +leaf1:1 +spine1 +leaf1-spine1 +400G +30G +500 ns", explained)
+    document = json.loads(run(north, "intent", "explain", "ckpt", "--json").output)
+    assert document["flows"][0]["path"][1]["link"] == "leaf2-spine1"
+
+    spread = run(north, "intent", "explain", "everyone", "--from", "h1").output
+    assert re.search(r"leaf1 +leaf2 +best-effort +68.8% +leaf1 → spine2 → leaf2", spread)
+    assert "no live path" not in spread
+    wrong = run(north, "intent", "explain", "everyone", "--from", "h9")
+    assert wrong.exit_code == 2
+    assert "source: fabric 'lab' has no host or NIC 'h9'" in wrong.stderr
+
+
+def test_mistakes_that_the_controller_finds_have_their_place(north: Served) -> None:
+    text = POINT_TO_POINT.replace("[h3]", "[h33]")
+    done = run(north, "intent", "apply", "-", stdin=text)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("-:5:29: fabric 'lab' has no host 'h33'; did you mean 'h3'?")
 
 
 def test_waiting_for_active(north: Served) -> None:

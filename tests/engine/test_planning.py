@@ -19,6 +19,8 @@ from controller.intents.demands import DemandKey, Demands
 from controller.intents.expand import connectivity
 from controller.optimizer.plan import (
     Certificate,
+    Pin,
+    PlacedFlow,
     PlacementKey,
     Plan,
     PlannedEgress,
@@ -320,6 +322,24 @@ plans = st.builds(
         st.frozensets(st.tuples(numbers, numbers), max_size=3),
         st.frozensets(numbers, max_size=3),
     ),
+    pins=st.dictionaries(
+        st.builds(PlacedFlow, texts, texts, texts, texts, numbers),
+        st.builds(
+            Pin,
+            members,
+            st.none() | numbers,
+            st.none() | numbers,
+            floats,
+            texts,
+            texts,
+            st.lists(texts, max_size=2).map(tuple),
+            st.lists(texts, max_size=2).map(tuple),
+            floats,
+        ),
+        max_size=3,
+    ),
+    asked=st.dictionaries(texts, texts, max_size=3),
+    refused=st.frozensets(texts, max_size=3),
 )
 
 
@@ -330,7 +350,12 @@ def test_a_stored_plan_comes_back_equal(plan: Plan) -> None:
     assert plan_codec.encode(plan_codec.decode(data)) == data
 
 
-@given(st.binary(max_size=40) | st.just(b'{"format":2}') | st.just(b'{"format":9}'))
+@given(
+    st.binary(max_size=40)
+    | st.just(b'{"format":2}')
+    | st.just(b'{"format":3}')
+    | st.just(b'{"format":9}')
+)
 def test_damaged_plans_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="stored plan"):
         plan_codec.decode(data)

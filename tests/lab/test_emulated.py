@@ -134,6 +134,31 @@ def test_at_the_prompt_one_applies_intents_cuts_kills_and_looks(lab: Prompt) -> 
     assert not Path(run_dir[1]).exists()
 
 
+@pytest.mark.timeout(300)
+def test_a_flow_with_a_path_of_its_own_goes_by_its_backup_when_a_link_is_cut(lab: Prompt) -> None:
+    lab.until("^`help` lists")
+    intents = TOPOLOGIES / "intents" / "point-to-point.yaml"
+    assert "2 intents active" in lab.do(f"heald intent apply {intents} --wait")
+    before, after = "leaf1 → spine1 → leaf4", "leaf1 → spine2 → leaf4"
+    assert before in lab.do("heald intent get ckpt")
+    lab.do("traffic h1 h8 10M flows=4")
+    assert delivered(lab.do("traffic")) == 10
+
+    assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
+    assert delivered(lab.do("traffic")) == 10
+    while after not in lab.do("heald intent get ckpt"):
+        assert lab.process.poll() is None
+    while "NotDisjoint" not in (said := lab.do("heald intent explain ckpt")):
+        assert lab.process.poll() is None
+    assert "asked for 20 Mbit/s, protection node; has 20 Mbit/s, protection none" in said
+
+    assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
+    while "has what it asked for: 20 Mbit/s, protection node" not in said:
+        assert lab.process.poll() is None
+        said = lab.do("heald intent explain ckpt")
+    assert delivered(lab.do("traffic")) == 10
+
+
 def link(table: str, sender: str) -> str:
     """The line of one direction of a link."""
     return next((line for line in table.splitlines() if f" {sender} " in line), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from operator import itemgetter
 from typing import Generic, TypeVar
 
 from controller.dataplane.compile import compile
@@ -74,14 +75,15 @@ def compiled(fabric: Fabric, plan: Plan, demands: Demands) -> Tables:
 
 
 def _of_demands(demands: Demands) -> Hashable:
-    return demands.reaches, demands.keys, demands.rate_bps
+    return demands.reaches, demands.keys, demands.rate_bps, demands.flows
 
 
 def _of_plan(plan: Plan | None) -> str:
     """What of a plan the next one, and tables, depend on."""
     if plan is None:
         return ""
-    parts = plan.egresses, plan.trees, plan.weights, plan.zones, plan.retired
+    pinned = plan.pins, plan.asked, plan.refused
+    parts = plan.egresses, plan.trees, plan.weights, plan.zones, plan.retired, *pinned
     key = tuple(map(id, parts)), plan.certificate.strategy
 
     def content() -> tuple[object, str]:
@@ -91,6 +93,9 @@ def _of_plan(plan: Plan | None) -> str:
             sorted((k, sorted(w.items())) for k, w in plan.weights.items()),
             sorted((sorted(z), n) for z, n in plan.zones.items()),
             [sorted(s) for s in (plan.retired.egresses, plan.retired.trees, plan.retired.zones)],
+            sorted(plan.pins.items(), key=itemgetter(0)),
+            sorted(plan.asked.items()),
+            sorted(plan.refused),
             plan.certificate.strategy,
         )
         return parts, repr(words)

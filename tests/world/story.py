@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import permutations
 
 from controller.dataplane.walk import Fate, Outcome, Walker
+from controller.engine.pinned import Ways
 from controller.fabric.model import Fabric, Nic
+from controller.intents.model import (
+    Connectivity,
+    IntentSpec,
+    OnShortage,
+    PointToPoint,
+    Protection,
+    Selector,
+)
 from controller.openflow.model import Field
+from controller.optimizer.plan import Pin, PlacedFlow
 from tests.dataplane.fabrics import packet
 from tests.world.probes import Probe
 from tests.world.tables import told
@@ -22,14 +33,16 @@ COMPARED_SHARE = 0.0003
 STEPS, SECONDS = 300, 40.0
 """At most so much passes between two things that happen."""
 STALLED_S = 25.0
+QUEUE_PAIR = 49152
 
 Pair = tuple[Nic, Nic]
 
 
 class Story:
     """``promised``: pairs that had a way when the world last was at rest, and that some intent has
-    joined ever since. They keep it through every update, and through any one failure. Whatever else
-    has failed, packets of ``arriving`` keep arriving while the controller acts on what is so."""
+    joined ever since. They keep it through every update, and through any one failure that leaves a
+    way. Whatever else has failed, packets of ``arriving`` keep arriving while the controller acts
+    on what is so."""
 
     def __init__(self, network: Fabric, seed: int) -> None:
         self.world = World(network, seed, metrics=seed % 3 == 0)
@@ -37,6 +50,7 @@ class Story:
         self.network = network
         self.random = self.world.random
         self.pairs: list[Pair] = list(permutations(network.nics, 2))
+        self.intents: dict[str, IntentSpec] = {}
         self.promised: set[Pair] = set()
         self.failed: set[str] = set()
         self.meddled: dict[str, float] = {}
@@ -143,15 +157,30 @@ class Story:
     def _other_intents(self, _: str) -> None:
         self._want(self._random_intents())
 
-    def _random_intents(self) -> dict[str, list[str]]:
+    def _random_intents(self) -> dict[str, IntentSpec]:
         hosts = sorted(self.network.host_by_name)
-        return {
-            name: sorted(self.random.sample(hosts, self.random.randint(2, len(hosts))))
+        intents: dict[str, IntentSpec] = {
+            name: Connectivity(_some(self.random.sample(hosts, self.random.randint(2, len(hosts)))))
             for name in ("a", "b")[: self.random.randint(1, 2)]
         }
+        for name in ("p", "q")[: self.random.randint(0, 2)]:
+            source, *destinations = self.random.sample(hosts, self.random.randint(2, 3))
+            intents[name] = PointToPoint(
+                _some([source]),
+                _some(destinations),
+                rate_bps=self.random.choice((0.0, 3e8, 9e8)),
+                traffic_class=self.random.choice(("", "roce")),
+                protection=self.random.choice(tuple(Protection)),
+                bidirectional=self.random.random() < 0.5,
+                udp_source_ports=self.random.choice(((), (QUEUE_PAIR,))),
+                on_shortage=self.random.choice(tuple(OnShortage)),
+            )
+        return intents
 
-    def _want(self, intents: dict[str, list[str]]) -> None:
-        self._note(f"intents {intents}")
+    def _want(self, intents: dict[str, IntentSpec]) -> None:
+        said = (f"{name}: {_in_words(spec)}" for name, spec in intents.items())
+        self._note(f"intents {'; '.join(said)}")
+        self.intents = intents
         self.world.want(intents)
         self.promised &= set(self._joined())
 
@@ -223,8 +252,9 @@ class Story:
     def _judge(self, probe: Probe) -> None:
         assert not probe.loops, f"loop: {probe}"
         assert not probe.strays, f"where it must not: {probe}"
-        if (probe.source, probe.target) in self.promised and len(self.failed) <= 1:
-            assert probe.arrives, f"black hole: {probe}"
+        pair = probe.source, probe.target
+        if pair in self.promised and len(self.failed) <= 1 and not probe.arrives:
+            assert not self._path(*pair), f"black hole: {probe}"
         (self.arriving.add if probe.arrives else self.arriving.discard)(probe)
 
     def _walker(self) -> Walker:
@@ -253,7 +283,9 @@ class Story:
         name = self.random.choice(on)
         tables = told(name, hardware.switches[name], world.now)
         assert tables == desired[name], f"{name} tells other tables than it holds"
-        joined = set(self._joined())
+        plan = world.engine.plan
+        refused = plan.refused if plan is not None else frozenset()
+        sure, joined = set(self._joined()), set(self._joined_by(self.intents.keys() - refused))
         walker = self._walker()
         self.promised.clear()
         for pair in self.pairs:
@@ -266,27 +298,57 @@ class Story:
                 assert not any(arrived), f"{source.id} reaches {target.id}"
             elif self._path(source, target):
                 assert all(arrived), f"black hole from {source.id} to {target.id}: {outcomes}"
-                self.promised.add(pair)
+                self.promised.update({pair} & sure)
+        for flow, pin in plan.pins.items() if plan is not None else ():
+            self._pinned(walker, flow, pin)
         self.failed = {"something"} if hardware.cut or hardware.off else set()
         self.dangling = False
         self._compare()
         self._follow()
 
+    def _pinned(self, walker: Walker, flow: PlacedFlow, pin: Pin) -> None:
+        """What has a path of its own takes it."""
+        plan, of = self.world.engine.plan, self.network.nic_by_id
+        assert plan is not None
+        way = Ways(plan, self.network).of(flow.ingress, pin.egress, pin.primary)
+        if way is None or flow.ingress in self.hardware.off:
+            return
+        entry = next(p for p in of[flow.source].attachments if p.switch == flow.ingress)
+        packet = self._packet(of[flow.source], of[flow.destination])
+        packet[Field.UDP_SRC] = flow.udp_source_port or QUEUE_PAIR - 1
+        arcs = [self.network.arcs[arc] for arc in way]
+        path = (flow.ingress, *(arc.head.switch for arc in arcs))
+        for outcome in walker.walk(entry, packet):
+            assert outcome.path == path, f"{flow} takes {outcome.path}, not {path}"
+
     def _cosmetic_change(self) -> None:
         """The same intents anew, in another order: another generation, nothing for any switch."""
         before = self.world.batches
-        hosts = {
-            name: sorted({nic.partition("/")[0] for nic in intent.nics}, reverse=True)
-            for name, intent in reversed(self.world.wanted.items())
-        }
-        self.world.want(hosts)
+        self.world.want(
+            {name: _turned_round(spec) for name, spec in reversed(self.intents.items())}
+        )
         self._settle()
         assert self.world.batches == before, "a cosmetic change was sent to switches"
 
     def _joined(self) -> Iterator[Pair]:
-        for pair in self.pairs:
-            if any({n.id for n in pair} <= i.nics for i in self.world.wanted.values()):
-                yield pair
+        """Pairs that may talk whatever the plan."""
+        sure = {
+            name
+            for name, spec in self.intents.items()
+            if isinstance(spec, Connectivity) or spec.on_shortage is OnShortage.DEGRADE
+        }
+        return self._joined_by(sure)
+
+    def _joined_by(self, names: Collection[str]) -> Iterator[Pair]:
+        sides = [
+            side
+            for name, intent in self.world.wanted.items()
+            if name in names
+            for side in intent.reach.sides
+        ]
+        for a, b in self.pairs:
+            if any(a.id in side.nics and b.id in side.peers for side in sides):
+                yield a, b
 
     def _path(self, source: Nic, target: Nic) -> bool:
         off = self.hardware.off
@@ -307,4 +369,24 @@ def _arrived(outcome: Outcome, target: Nic) -> bool:
         outcome.fate is Fate.ARRIVED
         and outcome.at in target.attachments
         and dict(outcome.headers)[Field.ETH_DST] == target.mac
+    )
+
+
+def _some(hosts: Iterable[str]) -> Selector:
+    return Selector(hosts=tuple(sorted(hosts)))
+
+
+def _turned_round(spec: IntentSpec) -> IntentSpec:
+    """The same with its hosts in another order."""
+    if isinstance(spec, Connectivity):
+        return Connectivity(Selector(hosts=spec.endpoints.hosts[::-1]))
+    return replace(spec, destination=Selector(hosts=spec.destination.hosts[::-1]))
+
+
+def _in_words(spec: IntentSpec) -> str:
+    if isinstance(spec, Connectivity):
+        return ",".join(spec.endpoints.hosts)
+    return (
+        f"{','.join(spec.source.hosts)}>{','.join(spec.destination.hosts)} {spec.rate_bps:g} "
+        f"{spec.protection.value} {spec.on_shortage.value} {spec.udp_source_ports}"
     )

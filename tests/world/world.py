@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -15,7 +16,8 @@ from controller.engine import events as ev
 from controller.engine.engine import Engine
 from controller.engine.switches import SwitchState
 from controller.fabric.model import Fabric
-from controller.intents.model import IntentStatus
+from controller.intents.kinds import expand
+from controller.intents.model import IntentSpec, IntentStatus
 from controller.optimizer.plan import Plan
 from heald.internal.v1 import session_pb2 as pb
 from tests.world.hardware import Hardware
@@ -73,19 +75,19 @@ class World:
 
     # ---- what people do -------------------------------------------------------------------------
 
-    def want(self, intents: Mapping[str, Iterable[str]]) -> None:
-        """Intents by name, with the hosts of each; the same as before is no change but for its
-        generation, which is higher."""
+    def want(self, intents: Mapping[str, IntentSpec]) -> None:
+        """Intents by name; the same as before is no change but for its generation, which is
+        higher."""
         old = self.wanted
-        self.wanted = {
-            name: ev.WantedIntent(
-                name,
-                old[name].generation + 1 if name in old else 1,
-                frozenset(nic.id for h in hosts for nic in self.network.host_by_name[h].nics),
-            )
-            for name, hosts in intents.items()
-        }
+        self.wanted = {name: self._expanded(name, spec) for name, spec in intents.items()}
+        for name, intent in self.wanted.items():
+            if name in old:
+                self.wanted[name] = replace(intent, generation=old[name].generation + 1)
         self._handle(ev.IntentsChanged(dict(self.wanted)))
+
+    def _expanded(self, name: str, spec: IntentSpec) -> ev.WantedIntent:
+        found = expand(name, spec, self.network)
+        return ev.WantedIntent(name, 1, found.reach.nics, None, found.reach.peers, found.flows)
 
     def crash_brain(self) -> None:
         """Only what is stored survives it."""
