@@ -31,6 +31,7 @@ _CLASSES = 1 << (_KIND_SHIFT - _CLASS_SHIFT)
 
 METER_LLDP = METERS.start + 1
 METER_NEIGHBOURS = METERS.start + 2
+METER_STRAY_LLDP = METERS.start + 3
 
 
 class Kind(IntEnum):

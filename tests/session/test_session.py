@@ -40,6 +40,8 @@ class Peer:
         self.sent: list[bytes] = []
         self.told: list[pb.FromSession] = []
         self.samples: list[pb.Sample] = []
+        self.frames: list[pb.HeardFrame] = []
+        self.shed_frames = 0
         self.dropped = ""
         self.now_s = 0.0
         self._xid = 0
@@ -67,6 +69,12 @@ class Peer:
 
     def sample(self, sample: pb.Sample) -> None:
         self.samples.append(sample)
+
+    def heard(self, frame: pb.HeardFrame) -> None:
+        self.frames.append(frame)
+
+    def shed(self) -> None:
+        self.shed_frames += 1
 
     def says(self, message: bytes) -> None:
         self.session.received(header(message), message)
