@@ -6,8 +6,9 @@ the cable leads, and a controller that cannot keep up would cut the fabric to pi
 was seen to lead elsewhere stays out of use until both of its ends are proven.
 
 What a port's probes have shown ends when one of the two ports goes down or comes up, when one of
-the switches connects anew, and when LOST_PROBES later ones did not come the same way. Only probes
-count that can be heard: a port at whose declared far end nobody listens loses none.
+the switches connects anew, and when LOST_PROBES later ones did not come the same way, or fewer have
+come another way. Only probes count that can be heard: a port at whose declared far end nobody
+listens loses none.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from controller.fabric.model import Fabric, Link, PortRef
 
 LOST_PROBES = 4
 """One may be on its way, and others may be lost as packets are; so many in a row are a sign."""
+SUPERSEDED = 2
+"""A cable leads no longer to where a port's probes came, when so many later ones came elsewhere: a
+hub would have brought them to both."""
 
 
 class Wired(Enum):
@@ -69,7 +73,9 @@ class _Port:
 
     def has_reached(self, ref: PortRef) -> bool:
         at = self.heard.get(ref)
-        return at is not None and self.sent - at < LOST_PROBES
+        if at is None or self.sent - at >= LOST_PROBES:
+            return False
+        return max(self.heard.values()) - at < SUPERSEDED
 
     def has_lost(self) -> bool:
         """Its declared far end should have heard it by now."""
@@ -159,14 +165,13 @@ class Evidence:
     def send(self, ref: PortRef, listening: Set[str], now: float) -> int:
         """A port's next probe is about to be sent: the nonce for it. ``listening``: switches that
         hand probes up."""
+        self._expire(now)
         port = self._ports[ref]
         if port.peer.switch in listening:
             port.sent += 1
         nonce = next(self._nonces)
         self._outstanding[nonce] = _Outstanding(port, port.era, port.sent, now)
-        for sender, at in list(self._strays.get(ref, ())):
-            if not sender.has_reached(at):
-                self._drop(sender, at)
+        self._drop_old_strays(ref)
         self._judge(port.link)
         return nonce
 
@@ -184,8 +189,14 @@ class Evidence:
             for ref in {sender.ref, at}:
                 self._strays.setdefault(ref, set()).add((sender, at))
             self._judge_at(at)
+        self._drop_old_strays(sender.ref)
         self._judge(sender.link)
         return None
+
+    def _drop_old_strays(self, ref: PortRef) -> None:
+        for sender, at in list(self._strays.get(ref, ())):
+            if not sender.has_reached(at):
+                self._drop(sender, at)
 
     def _expire(self, now: float) -> None:
         while self._outstanding:
