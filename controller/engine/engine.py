@@ -108,7 +108,7 @@ class Engine:
         self.demands: Demands = self._measurements.demands(self._a_priori)
         self._want(intents)
         self._statuses.leave(withdrawing, self._serial)
-        self.link_state: LinkState = self._measurements.link_state(self._links.up(), now)
+        self.link_state: LinkState = self._measured_links(now)
 
     def start(self, now: float) -> list[Command]:
         """The first commands: adopt the stored plan where it serves, else make one."""
@@ -334,6 +334,10 @@ class Engine:
             out += self._links_may_have_changed(now)
         return out
 
+    def _measured_links(self, now: float) -> LinkState:
+        measured = self._measurements.link_state(self._links.up(), now)
+        return replace(measured, barred=self._links.barred())
+
     def _links_may_have_changed(self, now: float) -> list[Command]:
         """Dead trees lose their weight at once; a better plan follows in its own time."""
         up = self._links.up()
@@ -343,7 +347,7 @@ class Engine:
         self._serial += 1
         # Switches have moved traffic by themselves: what was carried before says nothing now.
         self._measurements.restart()
-        self.link_state = self._measurements.link_state(up, now)
+        self.link_state = self._measured_links(now)
         self._planner.want(Reason.CHANGE)
         latest, demands = self._latest(), self._planned_demands
         if self._storing is not None:
@@ -366,7 +370,7 @@ class Engine:
         if self.metrics and now - self._measured_s >= self._interval_s:
             self._measured_s = now
             if self._measurements.update(self.plan):
-                self.link_state = self._measurements.link_state(self._links.up(), now)
+                self.link_state = self._measured_links(now)
                 self.demands = self._measurements.demands(self._a_priori)
                 if self.committed:
                     self._planner.want(Reason.MEASUREMENT)

@@ -84,6 +84,12 @@ class LinkBook:
         """One value for each arc of the fabric."""
         return self._up
 
+    def barred(self) -> Bools | None:
+        """One value for each arc of the fabric, None while no link is barred."""
+        if not self._barred:
+            return None
+        return np.array([arc.link in self._barred for arc in self._fabric.arcs], np.bool_)
+
     def _update(self, ref: PortRef) -> None:
         up = self._up.copy()  # the old one may be part of a snapshot
         for index in self._arcs[ref]:

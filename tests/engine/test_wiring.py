@@ -75,6 +75,17 @@ def world() -> CabledWorld:
     return made
 
 
+def leads_over(world: CabledWorld, *links: str) -> set[str]:
+    """Which of the links some tree of the plan leads over, by whatever weight or detour."""
+    assert world.engine.plan is not None
+    tails = {
+        PortRef(switch, number)
+        for tree in world.engine.plan.trees
+        for switch, number in tree.next_port.items()
+    }
+    return {arc.link for arc in world.network.arcs if arc.tail in tails and arc.link in links}
+
+
 WRONG = ("leaf2:11-spine1:2", "leaf2:12-spine2:2")
 
 
@@ -96,6 +107,7 @@ def test_swapped_cables_carry_nothing_until_they_are_right_again(world: CabledWo
     world.swap("leaf2:11", "leaf2:12")
     world.probe_for(4.0)
     assert not any(world.loads(*WRONG))
+    assert not leads_over(world, *WRONG)
     up = world.engine.link_state.up
     assert {arc.link for arc in world.network.arcs if not up[arc.index]} == set(WRONG)
     assert "leaf2:11 and leaf2:12 look swapped" in world.engine.problems()

@@ -59,17 +59,16 @@ def test_a_swap_is_found_named_led_around_and_forgotten(lab: EmulatedLab) -> Non
             assert code == 0 and len(found["links"]) == 32 and not found["swaps"]
             assert found["probed_ports"] == 64
             ends = {load.from_port: load.to_port for load in next(client.watch_links()).links}
-            for host in (1, 3):
-                lab.command(f"traffic h{host} h16 1M flows=256")
+            for host in ("h0-0-0", "h0-1-0"):
+                lab.command(f"traffic {host} h3-1-1 1M flows=256")
             until("traffic flows", lambda: any(loads(lab)[port] for port in ends))
 
             lab.command("swap agg0-0:1 agg0-0:2")
             until("the swap is seen", lambda: bool(client.wiring().swaps))
             code, found = wiring(controller.server)
             assert code == 1
-            assert [swap["text"] for swap in found["swaps"]] == [
-                f"{ports[0]} and {ports[1]} look swapped"
-            ]
+            named = [swap["text"] for swap in found["swaps"]]
+            assert named == [f"{ports[0]} and {ports[1]} look swapped"]
             wrong = {x["link"]: x for x in found["links"] if x["state"] != "ok"}
             assert {x["a"] for x in wrong.values()} | {x["b"] for x in wrong.values()} == {
                 *ports,
