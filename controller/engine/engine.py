@@ -36,7 +36,7 @@ from controller.intents.demands import Demands
 from controller.intents.expand import connectivity
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
-from controller.telemetry.link_state import LinkState
+from controller.telemetry.link_state import Bools, LinkState
 
 STARTING_S = 10.0
 """Switches that have not connected this long after the start are absent, before that awaited.
@@ -331,7 +331,8 @@ class Engine:
         """Links that lead elsewhere are given up like those that are down, and taken back."""
         out: list[Command] = [*self.wiring.news()]
         if self._links.bar(self.wiring.barred):
-            out += self._links_may_have_changed(now)
+            # Also where its ports were down just before: then its trees are still there.
+            out += self._links_changed(self._links.up(), now)
         return out
 
     def _measured_links(self, now: float) -> LinkState:
@@ -343,6 +344,9 @@ class Engine:
         up = self._links.up()
         if np.array_equal(up, self.link_state.up):
             return []
+        return self._links_changed(up, now)
+
+    def _links_changed(self, up: Bools, now: float) -> list[Command]:
         worse = bool((self.link_state.up & ~up).any())
         self._serial += 1
         # Switches have moved traffic by themselves: what was carried before says nothing now.

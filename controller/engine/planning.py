@@ -54,10 +54,11 @@ def make_plan(
     """The plan for these snapshots; equal inputs make equal plans, but for the seconds they took.
 
     Every tree of ``previous`` that the fabric still has stays, even if links of it are down: it
-    only gets no weight where it is dead. One over a barred link goes. A source that no tree serves any more gets one over the
-    links that are up. Demands that nothing can serve are absent from ``weights`` (``unroutable``
-    lists them). What ``previous`` has numbered keeps its number; numbers that were retired are free
-    again if the fabric is ``settled``: every switch of it holds ``previous`` and nothing older.
+    only gets no weight where it is dead. One over a barred link goes. A source that no tree serves
+    any more gets one over the links that are up. Demands that nothing can serve are absent from
+    ``weights`` (``unroutable`` lists them). What ``previous`` has numbered keeps its number;
+    numbers that were retired are free again if the fabric is ``settled``: every switch of it holds
+    ``previous`` and nothing older.
 
     Raises ValueError for an unknown strategy or when egress, tree or zone numbers run out.
     """
