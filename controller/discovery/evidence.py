@@ -171,8 +171,10 @@ class Evidence:
             port.sent += 1
         nonce = next(self._nonces)
         self._outstanding[nonce] = _Outstanding(port, port.era, port.sent, now)
-        self._drop_old_strays(ref)
-        self._judge(port.link)
+        if self._strays:
+            self._drop_old_strays(ref)
+        if port.has_lost():
+            self._judge(port.link)
         return nonce
 
     def heard(self, nonce: int, at: PortRef, now: float) -> Rejection | None:
@@ -185,6 +187,8 @@ class Evidence:
             return Rejection.LATE
         sender = known.port
         sender.heard[at] = max(known.at, sender.heard.get(at, 0))
+        if at == sender.peer and not self._strays and self._is_ok(sender.link):
+            return None  # Nearly every probe: it says what is known.
         if at != sender.peer:
             for ref in {sender.ref, at}:
                 self._strays.setdefault(ref, set()).add((sender, at))
@@ -192,6 +196,9 @@ class Evidence:
         self._drop_old_strays(sender.ref)
         self._judge(sender.link)
         return None
+
+    def _is_ok(self, link: Link) -> bool:
+        return self.verdicts[link.name].wired is Wired.OK
 
     def _drop_old_strays(self, ref: PortRef) -> None:
         for sender, at in list(self._strays.get(ref, ())):
