@@ -26,8 +26,8 @@ from controller.fabric.model import Fabric, Link, PortRef
 LOST_PROBES = 4
 """One may be on its way, and others may be lost as packets are; so many in a row are a sign."""
 SUPERSEDED = 2
-"""A cable leads no longer to where a port's probes came, when so many later ones came elsewhere: a
-hub would have brought them to both."""
+"""A cable leads no longer to where a port's probes came, when so many later ones came elsewhere. A
+single one does not show that: something in between may bring them now here, now there."""
 
 
 class Wired(Enum):
