@@ -5,9 +5,10 @@ with Hello and a first Credit. A frame may be sent while credit is positive and 
 length from it, so the last one may overdraw; Hello and Credit are free. The receiver gives back
 what it has handled.
 
-What waits to be sent is kept in order and never dropped, with two exceptions: a newer sample
-replaces an older one of the same switch, and a newer state of a port takes the place of an older
-one in the same session. After any break all of it is forgotten, for the switches are told anew.
+What waits to be sent is kept in order and never dropped, with three exceptions: a newer sample
+replaces an older one of the same switch, a newer state of a port takes the place of an older one in
+the same session, and of frames that were heard no more than a few wait. After any break all of it
+is forgotten, for the switches are told anew.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ PROTOCOL_VERSION = 1
 FRAME_LIMIT_BYTES = 64 << 20
 WINDOW_BYTES = 16 << 20
 OUTBOX_LIMIT_BYTES = 256 << 20
+HEARD_LIMIT = 2048
+"""So many frames wait; what is heard beyond is shed."""
+HEARD_S = 0.05
+"""Frames that are heard within this time are one message."""
 FIRST_RETRY_S, LAST_RETRY_S = 0.05, 0.5
 COMPLAIN_S = 30.0
 
@@ -78,6 +83,16 @@ class BrainLink:
         """Queue counters in the place of older ones of the same switch."""
         if self.is_up:
             self._outbox.put_sample(sample)
+
+    def heard(self, frame: pb.HeardFrame) -> None:
+        """Queue a frame, to be sent with those that are heard soon after."""
+        if self.is_up and self._outbox.put_heard(frame):
+            hub.spawn_after(HEARD_S, self._outbox.release_heard)
+
+    def shed(self) -> None:
+        """Count a frame that was heard and is not passed on."""
+        if self.is_up:
+            self._outbox.shed()
 
     def stop(self) -> None:
         self._stopped = True
@@ -182,7 +197,8 @@ class _Waiting:
 
 
 class _Outbox:
-    """What waits for the brain: free messages first, then the ordered ones, then samples."""
+    """What waits for the brain: free messages first, then the ordered ones, then samples, then
+    frames that were heard."""
 
     def __init__(self) -> None:
         self._free: deque[bytes] = deque()
@@ -190,6 +206,8 @@ class _Outbox:
         self._ordered_bytes = 0
         self._ports: dict[int, dict[int, _Waiting]] = {}
         self._samples: dict[int, pb.Sample] = {}
+        self._heard = pb.Heard()
+        self._heard_released = False
         self._credit = 0
         self._changed = event.Event()
         self.overflown = False
@@ -225,6 +243,23 @@ class _Outbox:
         self._samples[sample.dpid] = sample
         self._wake()
 
+    def put_heard(self, frame: pb.HeardFrame) -> bool:
+        """Whether it is the first that waits, and :meth:`release_heard` is to follow."""
+        if len(self._heard.frames) >= HEARD_LIMIT:
+            self._heard.shed += 1
+            return False
+        self._heard.frames.append(frame)
+        return len(self._heard.frames) == 1
+
+    def shed(self) -> None:
+        """To be told with the next frames."""
+        self._heard.shed += 1
+
+    def release_heard(self) -> None:
+        """Frames have waited long enough for others."""
+        self._heard_released = True
+        self._wake()
+
     def grant(self, count: int) -> None:
         self._credit += count
         self._wake()
@@ -244,6 +279,9 @@ class _Outbox:
         elif self._samples:
             sample = self._samples.pop(next(iter(self._samples)))
             payload = pb.FromSession(sample=sample).SerializeToString()
+        elif self._heard_released:
+            payload = pb.FromSession(heard=self._heard).SerializeToString()
+            self._heard, self._heard_released = pb.Heard(), False
         else:
             return None
         self._credit -= len(payload)

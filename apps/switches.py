@@ -160,6 +160,8 @@ class Switches:
         kind = message.WhichOneof("message")
         if kind == "batch":
             self._execute(message.batch)
+        elif kind == "probes":
+            self._probe(message.probes)
         elif kind == "read_back":
             session = self._session(message.read_back.dpid, message.read_back.session)
             if session is not None:
@@ -191,6 +193,13 @@ class Switches:
             # Reading a socket that has more does not yield, and hundreds of batches may come at
             # once: without their turn, switches would be taken for silent.
             hub.sleep(0)
+
+    def _probe(self, probes: pb.Probes) -> None:
+        for probe in probes.probes:
+            session = self._session(probe.dpid, probe.session)
+            if session is not None:
+                with self._guarded(session.dpid):
+                    session.probe(probe.port, probe.frame)
 
     def _expect(self, switches: dict[int, str]) -> None:
         self._expected = switches

@@ -201,6 +201,12 @@ class Client:
         answer: fabric_pb2.Plan = self._call(self._fabric.GetPlan, fabric_pb2.GetPlanRequest())
         return answer
 
+    def wiring(self) -> fabric_pb2.Wiring:
+        """Is the fabric cabled as its topology says."""
+        request = fabric_pb2.GetWiringRequest()
+        answer: fabric_pb2.Wiring = self._call(self._fabric.GetWiring, request)
+        return answer
+
     def status(self) -> fabric_pb2.Status:
         request = fabric_pb2.GetStatusRequest()
         answer: fabric_pb2.Status = self._call(self._status.GetStatus, request)

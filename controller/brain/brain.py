@@ -23,6 +23,7 @@ from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
+from controller.engine.wiring import WiringReport
 from controller.engine.work import make
 from controller.intents.model import IntentStatus
 from controller.northbound.book import IntentBook
@@ -36,6 +37,7 @@ from heald.v1 import fabric_pb2
 _log = logging.getLogger("heald.brain")
 
 TICK_S = 0.25
+PROBE_TICK_S = 0.05
 _STORE_RETRY_S = 1.0
 LATE_S = 0.02
 """No callback may hold the loop longer than this; one that does is logged."""
@@ -77,6 +79,7 @@ class Brain:
         self._spawn(self._write_statuses())
         self._spawn(self._write_plans())
         self._spawn(self._tick())
+        self._spawn(self._probe())
         self._spawn(self._fast.keep())
         self._spawn(self._proof.keep())
         self._execute(self._engine.start(time.monotonic()))
@@ -100,11 +103,22 @@ class Brain:
             await asyncio.sleep(TICK_S)
             self._handle(ev.Tick())
 
+    async def _probe(self) -> None:
+        while True:
+            await asyncio.sleep(PROBE_TICK_S)
+            # None are made that would only wait, to be sent in a burst when they prove nothing.
+            if all(process.keeps_up for process in dict.fromkeys(self._processes.values())):
+                self._handle(ev.ProbesDue())
+
     async def session_message(self, process: SessionProcess, message: pb.FromSession) -> None:
-        if message.WhichOneof("message") == "readback":
+        kind = message.WhichOneof("message")
+        if kind == "readback":
             self._spawn(self._read(message.readback))
             return
-        if message.WhichOneof("message") == "refused":
+        if kind == "heard":
+            self._handle(translate.heard(message.heard, self._engine.fabric))
+            return
+        if kind == "refused":
             told = message.refused
             self._refusals.add(Refusal(told.peer, told.dpid, told.reason, time.time()))
             return
@@ -154,14 +168,24 @@ class Brain:
                     if process := self._processes.get(command.switch):
                         dpid = fabric.switch_by_name[command.switch].dpid
                         process.send(translate.read_back_request(command, dpid))
+                case cmd.SendProbes():
+                    self._send_probes(command)
                 case cmd.Continue():
                     asyncio.get_running_loop().call_soon(self._handle, ev.Continued())
                 case cmd.LinksMeasured():
                     self._tell()
                 case cmd.Log():
                     _log.log(logging.getLevelName(command.level.upper()), "%s", command.message)
-        if commands:
+        if any(not isinstance(command, cmd.SendProbes) for command in commands):
             self._tell()
+
+    def _send_probes(self, command: cmd.SendProbes) -> None:
+        by_process: dict[SessionProcess, list[cmd.OutgoingProbe]] = {}
+        for probe in command.probes:
+            if process := self._processes.get(probe.switch):
+                by_process.setdefault(process, []).append(probe)
+        for process, probes in by_process.items():
+            process.send(translate.probes(probes, self._engine.fabric))
 
     async def _plan(self, request: cmd.PlanRequest) -> None:
         worker = self._proof if request.kind is cmd.PlanKind.OPTIMISE else self._fast
@@ -239,6 +263,9 @@ class Brain:
 
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))
+
+    def wiring(self) -> WiringReport:
+        return self._engine.wiring.report()
 
     def status(self) -> fabric_pb2.Status:
         now, wall = time.monotonic(), time.time()

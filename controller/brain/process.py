@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import secrets
 import signal
 import sys
 import time
@@ -18,6 +19,7 @@ from controller.brain.brain import Brain
 from controller.brain.session_socket import SessionSocket
 from controller.brain.wanted import WantedIntents
 from controller.brain.workers import Worker, die_with_parent
+from controller.discovery.probe import KEY_BYTES, Seal
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
 from controller.fabric.load import TopologyErrors, load
@@ -106,6 +108,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
             intents=wanted.of(book.intents, fabric),
             withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
             statuses={n: i.status for n, i in book.intents.items() if not i.withdrawing},
+            seal=Seal(f"{fabric.name}/{SITE}", epoch, secrets.token_bytes(KEY_BYTES)),
             now=now,
         )
         brain = Brain(engine, book, wanted, store, plan_key, epoch, fast, proof)

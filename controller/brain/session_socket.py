@@ -38,6 +38,12 @@ class SessionProcess:
         self._queue.append(message.SerializeToString())
         self._flush()
 
+    @property
+    def keeps_up(self) -> bool:
+        """It has read what it was sent: what is sent now arrives now."""
+        pending = self._writer.transport.get_write_buffer_size()
+        return self._credit > 0 and not self._queue and not pending
+
     def send_free(self, message: pb.FromBrain) -> None:
         """Hello and Credit need no credit."""
         self._write(message.SerializeToString())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from controller.dataplane.readback import readback
 from controller.engine import events as ev
-from controller.engine.commands import ReadSwitch, SendBatch
+from controller.engine.commands import OutgoingProbe, ReadSwitch, SendBatch
 from controller.fabric.model import Fabric
 from controller.openflow.decode import Description
 from controller.openflow.descriptions import flow_descs, group_descs, meter_descs
@@ -67,6 +67,17 @@ def event(message: pb.FromSession, fabric: Fabric) -> ev.Event | None:
     return None
 
 
+def heard(body: pb.Heard, fabric: Fabric) -> ev.FramesHeard:
+    """Without the frames of switches that the fabric does not have."""
+    switches = fabric.switch_by_dpid
+    frames = tuple(
+        ev.HeardFrame(switches[f.dpid].name, f.session, f.port, f.frame)
+        for f in body.frames
+        if f.dpid in switches
+    )
+    return ev.FramesHeard(frames, body.shed)
+
+
 def read(
     switch: str, session: int, flows: list[bytes], groups: list[bytes], meters: list[bytes]
 ) -> ev.SwitchRead:
@@ -99,6 +110,18 @@ def batch(command: SendBatch, dpid: int, epoch: int) -> pb.FromBrain:
             messages=command.messages,
         )
     )
+
+
+def probes(sent: Iterable[OutgoingProbe], fabric: Fabric) -> pb.FromBrain:
+    message = pb.Probes()
+    for probe in sent:
+        message.probes.add(
+            dpid=fabric.switch_by_name[probe.switch].dpid,
+            session=probe.session,
+            port=probe.port,
+            frame=probe.frame,
+        )
+    return pb.FromBrain(probes=message)
 
 
 def read_back_request(command: ReadSwitch, dpid: int) -> pb.FromBrain:

@@ -24,6 +24,7 @@ COMMANDS = {
     "status": "How the controller, its switches and its intents fare",
     "switches": "Each switch: its session, what it is, what was last wrong with it",
     "links": "Load of each link: planned, carried, foreign",
+    "wiring": "Is the fabric cabled as its topology says, and which cables look swapped",
     "plan": "The running plan: trees, weights, and how good they are",
 }
 

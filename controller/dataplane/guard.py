@@ -1,7 +1,8 @@
 """Tables 0 and 2: what may enter, and the queue of what is in transit.
 
 An access port admits what its NIC sends from its own MAC and addresses to the gateway; a fabric
-port admits everything, as only edges write labels. All else is dropped.
+port admits everything, as only edges write labels. LLDP goes to the controller from wherever it
+comes, and nowhere else. All else is dropped.
 """
 
 from __future__ import annotations
@@ -30,27 +31,39 @@ from controller.openflow.model import (
     WriteMetadata,
 )
 
-_LLDP, _ADMIT, _NOTHING_ELSE = 300, 100, 0
+_PROBE, _LLDP, _ADMIT, _NOTHING_ELSE = 310, 300, 100, 0
 _CLASS, _ANY_CLASS = 10, 0
 
 LLDP_METER = Meter(ids.METER_LLDP, rate_pps=1000, burst_packets=1000)
 """Every port of a large switch may hear a probe a second, and all at once after a start."""
+STRAY_LLDP_METER = Meter(ids.METER_STRAY_LLDP, rate_pps=20, burst_packets=20)
+"""All ports without a link share it: a cable that should not be there is seen, and a host that
+sends no end of frames drowns no probe."""
 NEIGHBOUR_METER = Meter(ids.METER_NEIGHBOURS, rate_pps=200, burst_packets=200)
 WHOLE_PACKET = 0xFFFF
 
 
 def install_guard(fabric: Fabric, policy: Policy, switch: str, builder: SwitchBuilder) -> None:
-    builder.meter(LLDP_METER)
+    builder.meter(STRAY_LLDP_METER)
     builder.flow(
         Table.GUARD,
         _LLDP,
         {Field.ETH_TYPE: ETH_LLDP},
-        to_controller(LLDP_METER),
+        to_controller(STRAY_LLDP_METER),
         ids.cookie(ids.Kind.PUNT),
     )
+    if fabric.arcs_from[switch]:
+        builder.meter(LLDP_METER)
     builder.flow(Table.GUARD, _NOTHING_ELSE, {}, drop(), ids.cookie(ids.Kind.GUARD))
     for arc in fabric.arcs_from[switch]:
         port = arc.tail.port
+        builder.flow(
+            Table.GUARD,
+            _PROBE,
+            {Field.IN_PORT: port, Field.ETH_TYPE: ETH_LLDP},
+            to_controller(LLDP_METER),
+            ids.cookie(ids.Kind.PUNT, port),
+        )
         builder.flow(
             Table.GUARD,
             _ADMIT,

@@ -34,6 +34,7 @@ _PIN_IDS = 1 << _KIND_SHIFT
 
 METER_LLDP = METERS.start + 1
 METER_NEIGHBOURS = METERS.start + 2
+METER_STRAY_LLDP = METERS.start + 3
 
 
 class Kind(IntEnum):

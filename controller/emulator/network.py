@@ -57,6 +57,8 @@ class Network:
         """Told the switch that is about to be given an event, so that its counters can be right."""
         self.wires_version = 0
         """Counts changes of what wires carry."""
+        self.cabling_version = 0
+        """Counts changes of what wires join."""
         self.frames_dropped = 0
         """Frames for which there was no more room on the way."""
         self._queues = queues
@@ -131,6 +133,13 @@ class Network:
 
     def mend(self, wire: str, now: float, reason: str = "cable") -> None:
         self.at(now, lambda t: self._mend(self.wires[wire], reason, t))
+
+    def swap(self, a: End, b: End, now: float) -> None:
+        """Unplug the cables at two ends, and plug each where the other was. A wire keeps its name;
+        the same again puts it right. ValueError where they are the ends of one cable."""
+        if self.wire_at[a][0] is self.wire_at[b][0]:
+            raise ValueError(f"{a} and {b} are two ends of one cable")
+        self.at(now, lambda t: self._swap(a, b, t))
 
     def power_off(self, switch: str, now: float) -> None:
         self.at(now, lambda t: self._power_off(self.nodes[switch], t))
@@ -218,13 +227,15 @@ class Network:
             return
         self._frames_under_way += 1
         arrives_s = now + max(wire.delay_s, self._hop_s)
-        self.at(arrives_s, lambda t: self._off_wire(wire, direction, data, t))
-
-    def _off_wire(self, wire: Wire, direction: Direction, data: bytes, now: float) -> None:
-        self._frames_under_way -= 1
-        if not wire.up:
-            return
         head = direction.head
+        self.at(arrives_s, lambda t: self._off_wire(wire, direction, head, data, t))
+
+    def _off_wire(
+        self, wire: Wire, direction: Direction, head: End, data: bytes, now: float
+    ) -> None:
+        self._frames_under_way -= 1
+        if not wire.up or direction.head != head:
+            return
         if isinstance(head, NicRef):
             self._output.frames.append(HostFrame(head, data, now))
         else:
@@ -249,6 +260,26 @@ class Network:
             if isinstance(direction.tail, PortRef):
                 node = self.nodes[direction.tail.switch]
                 self.tell(node, LinkChanged(direction.tail.port, wire.up), now)
+
+    def _swap(self, a: End, b: End, now: float) -> None:
+        wires = self.wire_at[a][0], self.wire_at[b][0]
+        for wire in wires:
+            self._cut(wire, "swap", now)
+        ends = {a: b, b: a}
+        for wire in wires:
+            for way in wire.directions:
+                way.tail, way.head = ends.get(way.tail, way.tail), ends.get(way.head, way.head)
+        self.wire_at[a], self.wire_at[b] = self.wire_at[b], self.wire_at[a]
+        self.cabling_version += 1
+        for wire in wires:
+            dark = {f"power of {name}" for name in self._without_power(wire)}
+            wire.cuts = {cut for cut in wire.cuts if not cut.startswith("power of ")} | dark
+            self._mend(wire, "swap", now)
+
+    def _without_power(self, wire: Wire) -> list[str]:
+        ends = [way.tail for way in wire.directions]
+        switches = [end.switch for end in ends if isinstance(end, PortRef)]
+        return [name for name in switches if self.nodes[name].switch is None]
 
     def _power_off(self, node: Node, now: float) -> None:
         if node.switch is None:

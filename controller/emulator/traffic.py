@@ -65,6 +65,7 @@ class Traffic:
         self._touched: set[str] = set()
         self._from_nic: dict[str, list[int]] = {}
         self._wires_version = -1
+        self._cabling_version = network.cabling_version
         self._stale = False
         self._begin_anew()
         network.before_change = self.advance
@@ -196,6 +197,10 @@ class Traffic:
 
     def _refresh(self) -> None:
         """Take in what has changed, if anything has."""
+        if self._cabling_version != self._network.cabling_version:
+            self._cabling_version = self._network.cabling_version
+            self._settle_all()
+            self._begin_anew()
         if self._touched:
             self._forget_changed()
         if self._wires_version != self._network.wires_version:

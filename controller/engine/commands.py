@@ -74,6 +74,23 @@ class ReadSwitch:
 
 
 @dataclass(frozen=True, slots=True)
+class OutgoingProbe:
+    """A frame to send out of a port."""
+
+    switch: str
+    session: int
+    port: int
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SendProbes:
+    """Send them now, or never: a probe that waits proves nothing."""
+
+    probes: tuple[OutgoingProbe, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SetStatus:
     """Tell the northbound how an intent fares."""
 
@@ -100,5 +117,13 @@ class Log:
 
 
 Command: TypeAlias = (
-    RequestPlan | StorePlan | SendBatch | ReadSwitch | Continue | SetStatus | LinksMeasured | Log
+    RequestPlan
+    | StorePlan
+    | SendBatch
+    | ReadSwitch
+    | SendProbes
+    | Continue
+    | SetStatus
+    | LinksMeasured
+    | Log
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from controller.dataplane.tables import Tables
+from controller.discovery.probe import Seal
 from controller.engine import events as ev
 from controller.engine.commands import (
     Command,
@@ -19,6 +20,7 @@ from controller.engine.commands import (
     Log,
     PlanKind,
     RequestPlan,
+    SendProbes,
     StorePlan,
 )
 from controller.engine.links import LinkBook
@@ -29,12 +31,13 @@ from controller.engine.reconciler import Reconciler
 from controller.engine.shortages import Lack, lacks
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
-from controller.fabric.model import Fabric
+from controller.engine.wiring import WiringWatch
+from controller.fabric.model import Fabric, PortRef
 from controller.intents.demands import Demands
 from controller.intents.expand import demands_of
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
-from controller.telemetry.link_state import LinkState
+from controller.telemetry.link_state import Bools, LinkState
 
 STARTING_S = 10.0
 """Switches that have not connected this long after the start are absent, before that awaited.
@@ -56,7 +59,8 @@ class Engine:
 
     ``stored_plan`` is what an earlier brain left: switches may still hold it, so it is adopted as
     it stands. ``withdrawing`` has the generation of each intent that an earlier brain was told to
-    remove, ``statuses`` what it last said of each. Times are seconds of one monotonic clock.
+    remove, ``statuses`` what it last said of each. ``seal`` makes the probes. Times are seconds of
+    one monotonic clock.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class Engine:
         intents: Mapping[str, ev.WantedIntent],
         withdrawing: Mapping[str, int],
         statuses: Mapping[str, IntentStatus],
+        seal: Seal,
         now: float,
     ) -> None:
         self.fabric = fabric
@@ -91,6 +96,7 @@ class Engine:
         self._starting = True
         self._measured_s = now
         self._links = LinkBook(fabric)
+        self.wiring = WiringWatch(fabric, seal)
         self._planner = Planner(strategy)
         self._statuses = StatusBook(statuses)
         self._adopting = False
@@ -105,7 +111,7 @@ class Engine:
         self.demands: Demands = self._measurements.demands(self._a_priori)
         self._want(intents)
         self._statuses.leave(withdrawing, self._serial)
-        self.link_state: LinkState = self._measurements.link_state(self._links.up(), now)
+        self.link_state: LinkState = self._measured_links(now)
 
     def start(self, now: float) -> list[Command]:
         """The first commands: adopt the stored plan where it serves, else make one."""
@@ -142,6 +148,12 @@ class Engine:
                 self._plan_stored(event)
             case ev.SwitchConnected():
                 return self._switch_connected(event, now)
+            case ev.ProbesDue():
+                listening = self.reconciler.in_state(SwitchState.IN_SYNC)
+                probes = self.wiring.due(listening, now)
+                return [*([SendProbes(probes)] if probes else []), *self._wiring_changed(now)]
+            case ev.FramesHeard():
+                return self._frames_heard(event, now)
             case _ if not self.reconciler.current(event.switch, event.session):
                 pass  # an answer from a session that has ended since
             case ev.CountersRead():
@@ -161,6 +173,7 @@ class Engine:
                 self.reconciler.records[event.switch].description = event.description
             case ev.SwitchDisconnected():
                 self.reconciler.disconnected(event, now)
+                self.wiring.disconnected(event.switch)
                 self._measurements.forget(event.switch)
                 return [Log("warning", f"{event.switch} disconnected: {event.reason}")]
         return []
@@ -273,6 +286,7 @@ class Engine:
 
     def _switch_connected(self, event: ev.SwitchConnected, now: float) -> list[Command]:
         self.reconciler.connected(event, now)
+        self.wiring.connected(event.switch, event.session, event.ports)
         missing = self._links.switch_ports(event.switch, event.ports, now)
         self.reconciler.records[event.switch].missing_ports = missing
         out: list[Command] = [Log("info", f"{event.switch} connected from {event.peer}")]
@@ -301,6 +315,7 @@ class Engine:
         return out
 
     def _port_changed(self, event: ev.PortChanged, now: float) -> list[Command]:
+        self.wiring.port_changed(PortRef(event.switch, event.port), event.live)
         if not self._links.set_port(event.switch, event.port, event.live, now):
             return []
         said = Log("info", f"{event.switch}:{event.port} is up")
@@ -308,16 +323,39 @@ class Engine:
             said = Log("warning", f"{event.switch}:{event.port} is down")
         return [said, *self._links_may_have_changed(now)]
 
+    def _frames_heard(self, event: ev.FramesHeard, now: float) -> list[Command]:
+        frames = [
+            (PortRef(f.switch, f.port), f.frame)
+            for f in event.frames
+            if self.reconciler.current(f.switch, f.session)
+        ]
+        return [*self.wiring.heard(frames, event.shed, now), *self._wiring_changed(now)]
+
+    def _wiring_changed(self, now: float) -> list[Command]:
+        """Links that lead elsewhere are given up like those that are down, and taken back."""
+        out: list[Command] = [*self.wiring.news()]
+        if self._links.bar(self.wiring.barred):
+            # Also where its ports were down just before: then its trees are still there.
+            out += self._links_changed(self._links.up(), now)
+        return out
+
+    def _measured_links(self, now: float) -> LinkState:
+        measured = self._measurements.link_state(self._links.up(), now)
+        return replace(measured, barred=self._links.barred())
+
     def _links_may_have_changed(self, now: float) -> list[Command]:
         """Dead trees lose their weight at once; a better plan follows in its own time."""
         up = self._links.up()
         if np.array_equal(up, self.link_state.up):
             return []
+        return self._links_changed(up, now)
+
+    def _links_changed(self, up: Bools, now: float) -> list[Command]:
         worse = bool((self.link_state.up & ~up).any())
         self._serial += 1
         # Switches have moved traffic by themselves: what was carried before says nothing now.
         self._measurements.restart()
-        self.link_state = self._measurements.link_state(up, now)
+        self.link_state = self._measured_links(now)
         self._planner.want(Reason.CHANGE)
         latest, demands = self._latest(), self._planned_demands
         if self._storing is not None:
@@ -340,7 +378,7 @@ class Engine:
         if self.metrics and now - self._measured_s >= self._interval_s:
             self._measured_s = now
             if self._measurements.update(self.plan):
-                self.link_state = self._measurements.link_state(self._links.up(), now)
+                self.link_state = self._measured_links(now)
                 self.demands = self._measurements.demands(self._a_priori)
                 if self.committed:
                     self._planner.want(Reason.MEASUREMENT)
@@ -417,7 +455,8 @@ class Engine:
             for arc in self.fabric.arcs
             if not self.link_state.up[arc.index] and {arc.tail.switch, arc.head.switch} <= known
         }
-        out += [f"link {name} is down" for name in sorted(down)]
+        out += self.wiring.problems()
+        out += [f"link {name} is down" for name in sorted(down - self.wiring.barred)]
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")
         return out

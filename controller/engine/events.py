@@ -100,6 +100,29 @@ class PortChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class HeardFrame:
+    """An LLDP frame that a switch has handed up."""
+
+    switch: str
+    session: int
+    port: int
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FramesHeard:
+    """``shed``: so many more were not passed on, because there were too many."""
+
+    frames: tuple[HeardFrame, ...]
+    shed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbesDue:
+    """Time passes for probes; sent many times a second, while they can be sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchDone:
     switch: str
     session: int
@@ -176,6 +199,8 @@ Event: TypeAlias = (
     | SwitchRead
     | ReadFailed
     | PortChanged
+    | FramesHeard
+    | ProbesDue
     | BatchDone
     | BatchFailed
     | CountersRead

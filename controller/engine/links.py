@@ -15,7 +15,8 @@ one does not drag traffic back and forth."""
 
 
 class LinkBook:
-    """A link is down while either of its ports is known to be dead.
+    """A link is down while either of its ports is known to be dead, or it is barred: its cable
+    leads elsewhere.
 
     Nothing is known of the ports of a switch that has lost its controller, so they keep their last
     state: forwarding does not need a controller.
@@ -25,6 +26,7 @@ class LinkBook:
         self._fabric = fabric
         self._dead: set[PortRef] = set()
         self._live_since: dict[PortRef, float] = {}
+        self._barred: frozenset[str] = frozenset()
         self._ports = {end for link in fabric.links for end in (link.a, link.b)}
         self._arcs: dict[PortRef, list[int]] = {end: [] for end in self._ports}
         self._up: Bools = np.ones(len(fabric.arcs), dtype=np.bool_)
@@ -61,6 +63,15 @@ class LinkBook:
         for arc in self._fabric.arcs_from[switch]:
             self.set_port(switch, arc.tail.port, False, now)
 
+    def bar(self, links: frozenset[str]) -> bool:
+        """These carry nothing, and no others for that reason; returns whether that is news."""
+        changed, self._barred = links ^ self._barred, links
+        if changed:
+            for link in self._fabric.links:
+                if link.name in changed:
+                    self._update(link.a)
+        return bool(changed)
+
     def settle(self, now: float) -> None:
         """Let ports that have been live long enough carry traffic again."""
         for ref, since in list(self._live_since.items()):
@@ -73,9 +84,16 @@ class LinkBook:
         """One value for each arc of the fabric."""
         return self._up
 
+    def barred(self) -> Bools | None:
+        """One value for each arc of the fabric, None while no link is barred."""
+        if not self._barred:
+            return None
+        return np.array([arc.link in self._barred for arc in self._fabric.arcs], np.bool_)
+
     def _update(self, ref: PortRef) -> None:
         up = self._up.copy()  # the old one may be part of a snapshot
         for index in self._arcs[ref]:
             arc = self._fabric.arcs[index]
-            up[index] = arc.tail not in self._dead and arc.head not in self._dead
+            ends_live = arc.tail not in self._dead and arc.head not in self._dead
+            up[index] = ends_live and arc.link not in self._barred
         self._up = up

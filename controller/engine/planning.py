@@ -14,7 +14,13 @@ from controller.engine.pin_repair import swap_dead
 from controller.engine.pinned import left, on_primaries
 from controller.engine.placing import Placed, Placement, digests, place
 from controller.engine.plans import zones_of
-from controller.engine.view import demand_of, forest_of, network_of, units_of
+from controller.engine.view import (
+    demand_of,
+    forest_of,
+    network_of,
+    sound_network_of,
+    units_of,
+)
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
 from controller.optimizer import buckets, ecmp, forest, linear, portfolio
@@ -57,10 +63,11 @@ def make_plan(
     """The plan for these snapshots; equal inputs make equal plans, but for the seconds they took.
 
     Every tree of ``previous`` that the fabric still has stays, even if links of it are down: it
-    only gets no weight where it is dead. A source that no tree serves any more gets one over the
-    links that are up. Demands that nothing can serve are absent from ``weights`` (``unroutable``
-    lists them). What ``previous`` has numbered keeps its number; numbers that were retired are free
-    again if the fabric is ``settled``: every switch of it holds ``previous`` and nothing older.
+    only gets no weight where it is dead. One over a barred link goes. A source that no tree serves
+    any more gets one over the links that are up. Demands that nothing can serve are absent from
+    ``weights`` (``unroutable`` lists them). What ``previous`` has numbered keeps its number;
+    numbers that were retired are free again if the fabric is ``settled``: every switch of it holds
+    ``previous`` and nothing older.
 
     Point-to-point flows come first (``placing``); everything else is spread over what they leave.
     The certificate is of that: with the pins as they are and each link as much smaller as they have
@@ -85,7 +92,7 @@ def make_plan(
     position = {numbers[egress]: g for g, egress in enumerate(egresses)}
     reserved = _by_egress(held.trees, position)
     grown = forest.grow(
-        network_of(fabric, None),
+        sound_network_of(fabric, link_state),
         members,
         TREES_PER_EGRESS,
         forest_of(fabric, previous, egresses) if previous is not None else None,

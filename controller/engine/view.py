@@ -12,7 +12,7 @@ from controller.intents.demands import DemandKey
 from controller.optimizer.paths import Paths
 from controller.optimizer.plan import PATH_TREES, PlacementKey, Plan
 from controller.optimizer.problem import Demand, Forest, Ints, Network
-from controller.telemetry.link_state import LinkState
+from controller.telemetry.link_state import Floats, LinkState
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,23 @@ def view_of(plan: Plan, fabric: Fabric, link_state: LinkState | None) -> View:
 
 def network_of(fabric: Fabric, link_state: LinkState | None) -> Network:
     """The fabric's arcs, and behind them a dead one for ports that the fabric no longer has."""
-    index = fabric.switch_index
     capacity = np.array([a.capacity_bps for a in fabric.arcs], np.float64)
     if link_state is not None:
         usable = np.minimum(capacity, np.maximum(link_state.usable_bps, 0.0))
         capacity = np.where(link_state.up, usable, 0.0)
+    return _network(fabric, capacity)
+
+
+def sound_network_of(fabric: Fabric, link_state: LinkState | None) -> Network:
+    """All arcs as if they were up, but for barred ones."""
+    capacity = np.array([a.capacity_bps for a in fabric.arcs], np.float64)
+    if link_state is not None and link_state.barred is not None:
+        capacity = np.where(link_state.barred, 0.0, capacity)
+    return _network(fabric, capacity)
+
+
+def _network(fabric: Fabric, capacity: Floats) -> Network:
+    index = fabric.switch_index
     return Network(
         len(fabric.switches),
         np.array([*(index[a.tail.switch] for a in fabric.arcs), 0], np.int32),

@@ -218,6 +218,16 @@ class Lab:
     def switch_up(self, switch: str) -> None:
         self._set_interfaces([i for (s, _), i in self._interface.items() if s == switch], "up")
 
+    def swap_cables(self, switch: str, one: int, other: int) -> None:
+        """Plug the cables of two ports of a switch into each other's; the same again undoes it. The
+        interfaces keep their names and change their ports."""
+        a, b = self._interface[switch, one], self._interface[switch, other]
+        self.vsctl(
+            *("set", "interface", a, f"ofport_request={other}"),
+            *("--", "set", "interface", b, f"ofport_request={one}"),
+        )
+        self._interface[switch, one], self._interface[switch, other] = b, a
+
     def port_down(self, switch: str, port: int) -> None:
         """Administratively, through OpenFlow."""
         self.ovs_ofctl("mod-port", switch, str(port), "down")

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
+from controller.engine.wiring import WiringReport
 from controller.fabric.model import Fabric
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
@@ -57,6 +58,10 @@ class Brain(Protocol):
 
     def status(self) -> fabric_pb2.Status:
         """All of Status but ``version``, ``fabric*``, ``intents_by_state`` and ``plan``."""
+        ...
+
+    def wiring(self) -> WiringReport:
+        """What probes have shown of the cables."""
         ...
 
     def intents_changed(self, revision: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 
+from controller.discovery.swaps import Cable
+from controller.engine.wiring import WiringReport
 from controller.fabric.model import Fabric, Host, Nic, PortRef
 from controller.northbound.convert import timestamp
 from controller.northbound.ports import NetworkView
@@ -58,6 +60,42 @@ def links(view: NetworkView, wanted: Collection[str] = ()) -> pb.LinkReport:
             dropped_pps=float(state.dropped_pps[arc.index]),
         )
     return message
+
+
+def wiring(found: WiringReport, time_s: float) -> pb.Wiring:
+    return pb.Wiring(
+        time=timestamp(time_s),
+        links=[
+            pb.WiredLink(
+                link=link.name,
+                a=str(link.a),
+                b=str(link.b),
+                state=verdict.wired.value,
+                detail=verdict.detail,
+                seen=map(_cable, verdict.cables),
+                barred=verdict.barred,
+            )
+            for link, verdict in found.links
+        ],
+        unexpected=map(_cable, found.unexpected),
+        swaps=[
+            pb.SuspectedSwap(
+                a=str(swap.a), b=str(swap.b), far=map(str, swap.far or ()), text=str(swap)
+            )
+            for swap in found.swaps
+        ],
+        ignored=[
+            pb.IgnoredFrames(where=each.where, why=each.why.value, frames=each.frames)
+            for each in found.ignored
+        ],
+        shed_frames=found.shed,
+        probed_ports=found.probed,
+        round_s=found.round_s,
+    )
+
+
+def _cable(cable: Cable) -> pb.Cable:
+    return pb.Cable(a=str(cable.a), b=str(cable.b))
 
 
 def plan_summary(plan: Plan, committed: bool) -> pb.Plan:

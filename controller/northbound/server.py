@@ -114,6 +114,7 @@ class NorthboundServer:
         fabric_servicer.GetTopology = unary(fabric.get_topology)
         fabric_servicer.WatchLinks = stream(fabric.watch_links)
         fabric_servicer.GetPlan = unary(fabric.get_plan)
+        fabric_servicer.GetWiring = unary(fabric.get_wiring)
         fabric_pb2_grpc.add_FabricServiceServicer_to_server(fabric_servicer, self._server)
 
         status_servicer: Any = fabric_pb2_grpc.StatusServiceServicer()

@@ -183,6 +183,11 @@ class FabricService:
             )
         return report.plan(view.plan, view.fabric, view.plan_committed)
 
+    async def get_wiring(
+        self, principal: Principal, request: fabric_pb2.GetWiringRequest
+    ) -> fabric_pb2.Wiring:
+        return report.wiring(self._brain.wiring(), self._brain.view().time_s)
+
     async def get_status(
         self, principal: Principal, request: fabric_pb2.GetStatusRequest
     ) -> fabric_pb2.Status:

@@ -16,7 +16,9 @@ class LinkState:
     """Measured state of every arc; rates are bits per second over the last sample period.
 
     ``usable_bps`` is capacity less ``foreign_bps`` (what the port carries beyond Heald's own
-    traffic), never below a floor, and 0 where ``up`` is false.
+    traffic), never below a floor, and 0 where ``up`` is false. Arcs of links that are ``barred``
+    are not up, and nothing may lead over them, for switches take their ports to be alive; None:
+    no link is.
     """
 
     version: int
@@ -26,3 +28,4 @@ class LinkState:
     foreign_bps: Floats
     dropped_pps: Floats
     measured_at_s: Floats
+    barred: Bools | None = None

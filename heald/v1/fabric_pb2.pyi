@@ -196,6 +196,78 @@ class Certificate(_message.Message):
     seconds: float
     def __init__(self, strategy: _Optional[str] = ..., solver: _Optional[str] = ..., mlu: _Optional[float] = ..., bound: _Optional[float] = ..., gap: _Optional[float] = ..., seconds: _Optional[float] = ...) -> None: ...
 
+class GetWiringRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class WiredLink(_message.Message):
+    __slots__ = ("link", "a", "b", "state", "detail", "seen", "barred")
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    A_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    BARRED_FIELD_NUMBER: _ClassVar[int]
+    link: str
+    a: str
+    b: str
+    state: str
+    detail: str
+    seen: _containers.RepeatedCompositeFieldContainer[Cable]
+    barred: bool
+    def __init__(self, link: _Optional[str] = ..., a: _Optional[str] = ..., b: _Optional[str] = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., seen: _Optional[_Iterable[_Union[Cable, _Mapping]]] = ..., barred: bool = ...) -> None: ...
+
+class Cable(_message.Message):
+    __slots__ = ("a", "b")
+    A_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    a: str
+    b: str
+    def __init__(self, a: _Optional[str] = ..., b: _Optional[str] = ...) -> None: ...
+
+class SuspectedSwap(_message.Message):
+    __slots__ = ("a", "b", "far", "text")
+    A_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    FAR_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    a: str
+    b: str
+    far: _containers.RepeatedScalarFieldContainer[str]
+    text: str
+    def __init__(self, a: _Optional[str] = ..., b: _Optional[str] = ..., far: _Optional[_Iterable[str]] = ..., text: _Optional[str] = ...) -> None: ...
+
+class IgnoredFrames(_message.Message):
+    __slots__ = ("where", "why", "frames")
+    WHERE_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    where: str
+    why: str
+    frames: int
+    def __init__(self, where: _Optional[str] = ..., why: _Optional[str] = ..., frames: _Optional[int] = ...) -> None: ...
+
+class Wiring(_message.Message):
+    __slots__ = ("time", "links", "unexpected", "swaps", "ignored", "shed_frames", "probed_ports", "round_s")
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    UNEXPECTED_FIELD_NUMBER: _ClassVar[int]
+    SWAPS_FIELD_NUMBER: _ClassVar[int]
+    IGNORED_FIELD_NUMBER: _ClassVar[int]
+    SHED_FRAMES_FIELD_NUMBER: _ClassVar[int]
+    PROBED_PORTS_FIELD_NUMBER: _ClassVar[int]
+    ROUND_S_FIELD_NUMBER: _ClassVar[int]
+    time: _timestamp_pb2.Timestamp
+    links: _containers.RepeatedCompositeFieldContainer[WiredLink]
+    unexpected: _containers.RepeatedCompositeFieldContainer[Cable]
+    swaps: _containers.RepeatedCompositeFieldContainer[SuspectedSwap]
+    ignored: _containers.RepeatedCompositeFieldContainer[IgnoredFrames]
+    shed_frames: int
+    probed_ports: int
+    round_s: float
+    def __init__(self, time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., links: _Optional[_Iterable[_Union[WiredLink, _Mapping]]] = ..., unexpected: _Optional[_Iterable[_Union[Cable, _Mapping]]] = ..., swaps: _Optional[_Iterable[_Union[SuspectedSwap, _Mapping]]] = ..., ignored: _Optional[_Iterable[_Union[IgnoredFrames, _Mapping]]] = ..., shed_frames: _Optional[int] = ..., probed_ports: _Optional[int] = ..., round_s: _Optional[float] = ...) -> None: ...
+
 class GetStatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -49,6 +49,11 @@ class FabricServiceStub(object):
                 request_serializer=heald_dot_v1_dot_fabric__pb2.GetPlanRequest.SerializeToString,
                 response_deserializer=heald_dot_v1_dot_fabric__pb2.Plan.FromString,
                 _registered_method=True)
+        self.GetWiring = channel.unary_unary(
+                '/heald.v1.FabricService/GetWiring',
+                request_serializer=heald_dot_v1_dot_fabric__pb2.GetWiringRequest.SerializeToString,
+                response_deserializer=heald_dot_v1_dot_fabric__pb2.Wiring.FromString,
+                _registered_method=True)
 
 
 class FabricServiceServicer(object):
@@ -73,6 +78,13 @@ class FabricServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetWiring(self, request, context):
+        """Is it cabled as the topology says.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FabricServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -90,6 +102,11 @@ def add_FabricServiceServicer_to_server(servicer, server):
                     servicer.GetPlan,
                     request_deserializer=heald_dot_v1_dot_fabric__pb2.GetPlanRequest.FromString,
                     response_serializer=heald_dot_v1_dot_fabric__pb2.Plan.SerializeToString,
+            ),
+            'GetWiring': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetWiring,
+                    request_deserializer=heald_dot_v1_dot_fabric__pb2.GetWiringRequest.FromString,
+                    response_serializer=heald_dot_v1_dot_fabric__pb2.Wiring.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -173,6 +190,33 @@ class FabricService(object):
             '/heald.v1.FabricService/GetPlan',
             heald_dot_v1_dot_fabric__pb2.GetPlanRequest.SerializeToString,
             heald_dot_v1_dot_fabric__pb2.Plan.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetWiring(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heald.v1.FabricService/GetWiring',
+            heald_dot_v1_dot_fabric__pb2.GetWiringRequest.SerializeToString,
+            heald_dot_v1_dot_fabric__pb2.Wiring.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.brain_link import _Outbox
+from apps.brain_link import HEARD_LIMIT, _Outbox
 from heald.internal.v1 import session_pb2 as pb
 
 EVENTS = st.lists(
@@ -97,3 +97,23 @@ def test_a_port_that_flaps_for_ever_waits_as_one_message() -> None:
     assert [each.port_state.live for each in taken[:4]] == [False, True, False, True]
     assert not outbox._ordered_bytes
     assert not outbox._ports
+
+
+def test_frames_that_were_heard_wait_for_each_other_and_a_flood_is_shed() -> None:
+    outbox = _Outbox()
+    outbox.grant(1 << 20)
+    frame = pb.HeardFrame(dpid=1, session=1, port=1, frame=b"x" * 100)
+    assert [outbox.put_heard(frame) for _ in range(3)] == [True, False, False]
+    assert outbox.take() is None
+    outbox.release_heard()
+    outbox.put_sample(pb.Sample(dpid=1))
+    outbox.put(message("done", 1, 1, 1))
+    kinds = [each.WhichOneof("message") for each in drained(outbox)]
+    assert kinds == ["done", "sample", "heard"]
+    for _ in range(3 * HEARD_LIMIT):
+        outbox.put_heard(frame)
+    outbox.shed()
+    outbox.release_heard()
+    (heard,) = drained(outbox)
+    assert (len(heard.heard.frames), heard.heard.shed) == (HEARD_LIMIT, 2 * HEARD_LIMIT + 1)
+    assert outbox.put_heard(frame), "all is as at first"

@@ -52,6 +52,10 @@ class Link:
 
     def sample(self, sample: pb.Sample) -> None: ...
 
+    def heard(self, frame: pb.HeardFrame) -> None: ...
+
+    def shed(self) -> None: ...
+
 
 @pytest.fixture
 def link() -> Link:

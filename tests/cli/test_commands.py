@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.cli.main import COMMANDS, cli
+from controller.fabric.model import PortRef
 from controller.intents.model import IntentState as S
 from controller.optimizer.plan import Pin, PlacedFlow
 from heald import connectivity
@@ -62,6 +63,7 @@ def test_version() -> None:
         "intent watch",
         "intent delete",
         "intent explain",
+        "wiring",
         "status",
         "switches",
         "links",
@@ -257,3 +259,33 @@ def test_a_switch_of_another_name_is_not_found(north: Served) -> None:
     done = run(north, "switches", "leaf2x")
     assert done.exit_code == 1
     assert "has no switch 'leaf2x'" in done.stderr
+
+
+def test_wiring_that_is_as_declared_is_exit_code_0(north: Served) -> None:
+    done = run(north, "wiring")
+    assert done.exit_code == 0
+    assert "4 of 4 links are wired as declared; 8 ports are probed, each every 1 s" in done.output
+    assert "ignored at leaf1:11: 1 frames (other LLDP)" in done.output
+    assert "!" not in done.output
+
+
+def test_wiring_that_is_not_names_the_swap_and_is_exit_code_1(north: Served) -> None:
+    one, other = PortRef("leaf1", 1), PortRef("leaf1", 2)
+    far, further = PortRef("spine1", 1), PortRef("spine2", 1)
+    north.brain.cables |= {one: further, further: one, other: far, far: other}
+    done = run(north, "wiring")
+    assert done.exit_code == 1
+    assert "leaf1:1 and leaf1:2 look swapped" in done.output
+    assert "2 of 4 links are wired as declared" in done.output
+    found = json.loads(run(north, "wiring", "--json").output)
+    assert found["swaps"][0]["a"] == "leaf1:1"
+    wrong = [link for link in found["links"] if link["state"] != "ok"]
+    assert [(link["state"], link["barred"]) for link in wrong] == [("miswired", True)] * 2
+    assert {"a": "leaf1:1", "b": "spine2:1"} in wrong[0]["seen"]
+
+
+def test_a_cable_to_a_port_without_a_link_is_exit_code_1(north: Served) -> None:
+    north.brain.cables[PortRef("spine1", 2)] = PortRef("leaf2", 13)
+    done = run(north, "wiring")
+    assert done.exit_code == 1
+    assert "leaf2:13 is joined to spine1:2, which the topology does not have" in done.output

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from controller.dataplane import ids
 from controller.dataplane.compile import compile
 from controller.dataplane.labels import Label
 from controller.dataplane.policy import StalePlanError
 from controller.dataplane.walk import Fate, Walker
 from controller.fabric.model import Fabric, Nic, PortRef
 from controller.intents.demands import Reach
-from controller.openflow.model import Field
+from controller.openflow.model import ApplyActions, Field, Metered
 from controller.optimizer.plan import PlannedTree
 from tests.dataplane import fabrics
 from tests.dataplane.fabrics import GATEWAY, packet
@@ -263,3 +264,38 @@ def test_an_egress_that_no_tree_reaches_is_not_sent_to(net: Fabric) -> None:
     h1, h3, h5 = net.nics[0], net.nics[2], net.nics[4]
     assert fates(walker, h3.attachments[0], packet(h3, h1)) == {Fate.DROPPED}
     assert all(o.reached(h5) for o in walker.walk(h3.attachments[0], packet(h3, h5)))
+
+
+LLDP_TARGETS = (0x0180C200000E, 0xFFFFFFFFFFFF, GATEWAY, Label(0, 0, 1).pack(), 0x020000000001)
+
+
+@pytest.mark.parametrize("target", LLDP_TARGETS)
+def test_lldp_goes_to_the_controller_from_wherever_it_comes_and_nowhere_else(
+    net: Fabric, walker: Walker, target: int
+) -> None:
+    ports = {arc.tail for arc in net.arcs} | {p for nic in net.nics for p in nic.attachments}
+    ports |= {PortRef(switch.name, 77) for switch in net.switches}
+    for at in sorted(ports):
+        frame = {Field.ETH_TYPE: 0x88CC, Field.ETH_DST: target, Field.ETH_SRC: net.nics[0].mac}
+        for outcome in walker.walk(at, frame):
+            assert outcome.fate is Fate.PUNTED and outcome.path == (at.switch,), at
+
+
+def test_probes_are_metered_apart_from_what_hosts_send(net: Fabric) -> None:
+    asked = fabrics.demands(net)
+    tables = compile(net, fabrics.plan(net, asked), asked)["l0"]
+    meters: dict[int | None, set[int]] = {}
+    for flow in tables.flows.values():
+        fields = {f.field: f.value for f in flow.match.fields}
+        if fields.get(Field.ETH_TYPE) == 0x88CC:
+            (apply,) = flow.instructions
+            assert isinstance(apply, ApplyActions)
+            metered = apply.actions[0]
+            assert isinstance(metered, Metered)
+            meters.setdefault(fields.get(Field.IN_PORT), set()).add(metered.meter_id)
+    uplinks = {arc.tail.port for arc in net.arcs_from["l0"]}
+    assert meters == {
+        None: {ids.METER_STRAY_LLDP},
+        **{port: {ids.METER_LLDP} for port in uplinks},
+    }
+    assert {ids.METER_STRAY_LLDP, ids.METER_LLDP} <= set(tables.meters)

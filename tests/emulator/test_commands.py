@@ -207,3 +207,42 @@ def test_all_that_is_wrong_with_a_file_of_demands_is_said_at_once() -> None:
 def test_what_is_no_file_of_demands_is_refused(text: str) -> None:
     with pytest.raises(DemandError, match=r"^t\.yaml: "):
         demand_file.parse(text, "t.yaml", FABRIC)
+
+
+async def test_swapped_cables_lose_carrier_and_lead_elsewhere_until_swapped_back(
+    world: World,
+) -> None:
+    for peer in world.peers.values():
+        await install(peer)
+    answer(world.fleet, "traffic h1 h2 8M adapts=false")
+    assert answer(world.fleet, "swap l0:2 l0:3").text == (
+        "l0:2 is joined to s1:1; l0:3 is joined to s0:1"
+    )
+    heard = [await world.peers["l0"].next(messages.PortStatus) for _ in range(4)]
+    assert sorted((s.port.port, s.port.state & PortState.LINK_DOWN) for s in heard) == [
+        *((2, 0), (2, 1), (3, 0), (3, 1))
+    ]
+    ends = {row["from"]: row["to"] for row in records(answer(world.fleet, "links"))}
+    assert (ends["l0:2"], ends["s0:1"], ends["s1:1"]) == ("s1:1", "l0:3", "l0:2")
+    loads = {row["from"]: row["load_bps"] for row in records(answer(world.fleet, "links"))}
+    arriving = {"s0:1": loads["l0:3"], "s1:1": loads["l0:2"]}
+    assert sum(arriving.values()) == pytest.approx(8e6)
+    answer(world.fleet, "swap l0:3 l0:2")
+    ends = {row["from"]: row["to"] for row in records(answer(world.fleet, "links"))}
+    assert (ends["l0:2"], ends["s0:1"]) == ("s0:1", "l0:2")
+    (flowing,) = records(answer(world.fleet, "traffic"))
+    assert flowing["delivered_bps"] == pytest.approx(8e6)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("swap l0:2", "write swap leaf2:3 leaf2:4"),
+        ("swap l0:2 l0:9", "no cable at a port 'l0:9'"),
+        ("swap l0:2 x", "no cable at a port 'x'"),
+        ("swap l0:2 s0:1", "two ends of one cable"),
+    ],
+)
+async def test_what_cannot_be_swapped_is_said(world: World, line: str, why: str) -> None:
+    with pytest.raises(CommandError, match=why):
+        answer(world.fleet, line)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from controller.dataplane.tables import SwitchTables
+from controller.discovery.probe import KEY_BYTES, Seal
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine.engine import Engine
@@ -69,6 +70,7 @@ class World:
             intents=intents,
             withdrawing={},
             statuses=statuses or {},
+            seal=Seal("world", 1, bytes(KEY_BYTES)),
             now=self.now,
         )
         self._run(self.engine.start(self.now))

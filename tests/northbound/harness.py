@@ -15,6 +15,8 @@ import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
 
 import heald
+from controller.discovery.probe import KEY_BYTES, Seal
+from controller.engine.wiring import WiringReport, WiringWatch
 from controller.fabric.model import (
     Accelerator,
     Fabric,
@@ -106,6 +108,7 @@ class PlayedBrain:
     """Implements ``ports.Brain``. ``show`` is what the engine would do after a sample or a plan."""
 
     now: NetworkView = field(default_factory=lambda: NetworkView(make_fabric(), 1_700_000_000.0))
+    cables: dict[PortRef, PortRef] = field(default_factory=dict)
     changes: list[int] = field(default_factory=list)
     watchers: set[asyncio.Event] = field(default_factory=set)
 
@@ -122,6 +125,25 @@ class PlayedBrain:
                 await news.wait()
         finally:
             self.watchers.discard(news)
+
+    def wiring(self) -> WiringReport:
+        """When each port's probe arrives where ``cables`` says, by default as declared."""
+        fabric, seal = self.now.fabric, Seal("lab/default", 1, bytes(KEY_BYTES))
+        watch = WiringWatch(fabric, seal)
+        for switch in fabric.switches:
+            ports = {arc.tail.port: True for arc in fabric.arcs_from[switch.name]}
+            watch.connected(switch.name, 1, ports)
+        listening = {switch.name for switch in fabric.switches}
+        time_s = 0.0
+        while time_s < 1.5:
+            for probe in watch.due(listening, time_s):
+                tail = PortRef(probe.switch, probe.port)
+                at = self.cables.get(tail, fabric.arc_by_tail[tail].head)
+                watch.heard([(at, probe.frame)], 0, time_s)
+            time_s += 0.05
+        watch.heard([(PortRef("leaf1", 11), b"from a host")], 0, time_s)
+        watch.news()
+        return watch.report()
 
     def status(self) -> fabric_pb2.Status:
         status = fabric_pb2.Status(

@@ -10,6 +10,7 @@ from struct import pack
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.dataplane.session.lldp import BURST_FRAMES, HEARD_BYTES, RATE_PPS
 from controller.dataplane.session.neighbours import Neighbours
 from controller.dataplane.session.session import (
     ANSWER_S,
@@ -40,6 +41,8 @@ class Peer:
         self.sent: list[bytes] = []
         self.told: list[pb.FromSession] = []
         self.samples: list[pb.Sample] = []
+        self.frames: list[pb.HeardFrame] = []
+        self.shed_frames = 0
         self.dropped = ""
         self.now_s = 0.0
         self._xid = 0
@@ -67,6 +70,12 @@ class Peer:
 
     def sample(self, sample: pb.Sample) -> None:
         self.samples.append(sample)
+
+    def heard(self, frame: pb.HeardFrame) -> None:
+        self.frames.append(frame)
+
+    def shed(self) -> None:
+        self.shed_frames += 1
 
     def says(self, message: bytes) -> None:
         self.session.received(header(message), message)
@@ -227,3 +236,39 @@ def test_polls_do_not_pile_up_on_a_slow_switch() -> None:
     peer.session.poll()
     assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == 6
     assert not peer.dropped
+
+
+def packet_in(port: int, frame: bytes) -> bytes:
+    match = pack("!HHIII4x", 1, 12, 0x80000004, port, 0)[:16]
+    body = pack("!IHBBQ", 0xFFFFFFFF, len(frame), 0, 0, 0) + match + b"\0\0" + frame
+    return compose(MessageType.PACKET_IN, body, 0)
+
+
+LLDP = bytes.fromhex("0180c200000e024845000000" + "88cc")
+
+
+def test_lldp_goes_up_with_its_port_and_nothing_goes_back() -> None:
+    peer = Peer()
+    peer.says(packet_in(11, LLDP + b"x" * 2000))
+    peer.says(packet_in(12, b"\xff" * 12 + b"\x08\x00" + bytes(50)))
+    assert [(f.dpid, f.session, f.port) for f in peer.frames] == [(1, 1, 11)]
+    assert peer.frames[0].frame == (LLDP + b"x" * 2000)[:HEARD_BYTES]
+    assert not peer.heads(MessageType.PACKET_OUT)
+
+
+def test_a_flood_of_lldp_is_shed_and_over_when_it_is_over() -> None:
+    peer = Peer()
+    for _ in range(10_000):
+        peer.says(packet_in(1, LLDP))
+    assert (len(peer.frames), peer.shed_frames) == (BURST_FRAMES, 10_000 - BURST_FRAMES)
+    peer.now_s += 1.0
+    for _ in range(RATE_PPS):
+        peer.says(packet_in(2, LLDP))
+    assert peer.frames[-1].port == 2 and len(peer.frames) == BURST_FRAMES + RATE_PPS
+
+
+def test_a_probe_leaves_by_its_port() -> None:
+    peer = Peer()
+    peer.session.probe(11, LLDP)
+    (sent,) = [m for m in peer.sent if m[1] == MessageType.PACKET_OUT]
+    assert sent.endswith(LLDP) and pack("!HHI", 0, 16, 11) in sent

@@ -11,6 +11,7 @@ from typing import Any
 from controller.brain import translate
 from controller.dataplane.session.neighbours import Neighbours
 from controller.dataplane.tables import Tables
+from controller.discovery.probe import KEY_BYTES, Seal
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine.engine import Engine
@@ -147,6 +148,7 @@ class World:
             intents=dict(self.wanted),
             withdrawing={},
             statuses={n: s for n, s in self.statuses.items() if n in self.wanted},
+            seal=Seal("world", 1, bytes(KEY_BYTES)),
             now=self.now,
         )
         self._execute(self.engine.start(self.now))
@@ -250,3 +252,7 @@ class _Uplink:
 
     def sample(self, sample: pb.Sample) -> None:
         self._tell(pb.FromSession(sample=sample))
+
+    def heard(self, frame: pb.HeardFrame) -> None: ...
+
+    def shed(self) -> None: ...

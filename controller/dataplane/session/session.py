@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from controller.dataplane.session import counters
+from controller.dataplane.session.lldp import HEARD_BYTES, Budget, is_lldp
 from controller.dataplane.session.neighbours import Neighbours
 from controller.dataplane.session.orders import Orders, is_whole, numbered
 from controller.openflow import decode, encode
@@ -81,6 +82,11 @@ class Uplink(Protocol):
 
     def sample(self, sample: pb.Sample) -> None: ...
 
+    def heard(self, frame: pb.HeardFrame) -> None: ...
+
+    def shed(self) -> None:
+        """A frame was heard and is not passed on."""
+
 
 @dataclass(slots=True)
 class _ReadBack:
@@ -129,6 +135,7 @@ class Session:
         self._read_again = False
         self._poll: _Poll | None = None
         self._unexpected = 0
+        self._hearing = Budget()
 
     # ---- what the brain orders -----------------------------------------------------------------
 
@@ -239,6 +246,10 @@ class Session:
                 )
             )
         )
+
+    def probe(self, port: int, frame: bytes) -> None:
+        """Send a frame out of a port."""
+        self._request(encode.packet_out(Port.CONTROLLER, port, frame))
 
     def poll(self) -> None:
         """Ask for the counters, unless the last answer is still to come."""
@@ -377,9 +388,20 @@ class Session:
     def _packet_in(self, packet: decode.PacketIn) -> None:
         if packet.in_port is None:
             return
+        if is_lldp(packet.data):
+            self._hear(packet.in_port, packet.data)
+            return
         reply = self._neighbours.answer(packet.data)
         if reply is not None:
             self._request(encode.packet_out(Port.CONTROLLER, packet.in_port, reply))
+
+    def _hear(self, port: int, frame: bytes) -> None:
+        if not self._hearing.take(self._clock()):
+            self._uplink.shed()
+            return
+        self._uplink.heard(
+            pb.HeardFrame(dpid=self.dpid, session=self.number, port=port, frame=frame[:HEARD_BYTES])
+        )
 
     # ---- helpers -------------------------------------------------------------------------------
 

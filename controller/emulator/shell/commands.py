@@ -103,6 +103,27 @@ def _why_down(wire: Wire) -> str:
     return f"down ({', '.join(other)})" if other else "down"
 
 
+def _swap(fleet: Fleet, words: Sequence[str]) -> str:
+    if len(words) != 2:
+        raise _UsageError
+    a, b = (_port(fleet, word) for word in words)
+    try:
+        fleet.swap(a, b)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    heads = {port: fleet.network.wire_at[port][1].head for port in (a, b)}
+    return "; ".join(f"{port} is joined to {head}" for port, head in heads.items())
+
+
+def _port(fleet: Fleet, word: str) -> PortRef:
+    switch, _, number = word.rpartition(":")
+    port = PortRef(switch, int(number)) if number.isascii() and number.isdigit() else None
+    if port is None or port not in fleet.network.wire_at:
+        known = [str(end) for end in fleet.network.wire_at if isinstance(end, PortRef)]
+        raise CommandError(f"there is no cable at a port {word!r}{did_you_mean(word, known)}")
+    return port
+
+
 def _switch(fleet: Fleet, words: Sequence[str]) -> str:
     if len(words) != 2 or words[1] not in ("start", "stop"):
         raise _UsageError
@@ -308,6 +329,15 @@ _COMMANDS = {
                 "cut all cables between two switches or hosts, mend them",
             ),
             ("link NAME down|up", "the same with one link, or the cable of a NIC"),
+        ),
+    ),
+    "swap": _Command(
+        _swap,
+        (
+            (
+                "swap leaf2:3 leaf2:4",
+                "exchange the cables of two ports; the same again puts it right",
+            ),
         ),
     ),
     "switch": _Command(

@@ -19,7 +19,7 @@ from controller.emulator.shell.connection import Player, Turns
 from controller.emulator.shell.pace import Pace
 from controller.emulator.state import State
 from controller.emulator.traffic import Traffic
-from controller.fabric.model import Fabric
+from controller.fabric.model import Fabric, PortRef
 
 START_GAP_S = 0.002
 """Between two switches that begin to connect; a listener's backlog is short."""
@@ -94,6 +94,11 @@ class Fleet:
         found = self.network.wires[wire].name
         act = self.network.mend if up else self.network.cut
         self.happen(lambda now: act(found, now))
+
+    def swap(self, a: PortRef, b: PortRef) -> None:
+        """Exchange the cables of two ports. KeyError for a port without a cable, ValueError for the
+        two ends of one."""
+        self.happen(lambda now: self.network.swap(a, b, now))
 
     def set_power(self, switch: str, on: bool) -> None:
         """KeyError when there is no such switch."""

@@ -64,6 +64,24 @@ class ReadBack(_message.Message):
     session: int
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ...) -> None: ...
 
+class Probes(_message.Message):
+    __slots__ = ("probes",)
+    PROBES_FIELD_NUMBER: _ClassVar[int]
+    probes: _containers.RepeatedCompositeFieldContainer[Probe]
+    def __init__(self, probes: _Optional[_Iterable[_Union[Probe, _Mapping]]] = ...) -> None: ...
+
+class Probe(_message.Message):
+    __slots__ = ("dpid", "session", "port", "frame")
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    dpid: int
+    session: int
+    port: int
+    frame: bytes
+    def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., port: _Optional[int] = ..., frame: _Optional[bytes] = ...) -> None: ...
+
 class Expect(_message.Message):
     __slots__ = ("switches",)
     class SwitchesEntry(_message.Message):
@@ -78,7 +96,7 @@ class Expect(_message.Message):
     def __init__(self, switches: _Optional[_Mapping[int, str]] = ...) -> None: ...
 
 class FromBrain(_message.Message):
-    __slots__ = ("hello", "credit", "batch", "addresses", "poll", "read_back", "expect")
+    __slots__ = ("hello", "credit", "batch", "addresses", "poll", "read_back", "expect", "probes")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +104,7 @@ class FromBrain(_message.Message):
     POLL_FIELD_NUMBER: _ClassVar[int]
     READ_BACK_FIELD_NUMBER: _ClassVar[int]
     EXPECT_FIELD_NUMBER: _ClassVar[int]
+    PROBES_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     batch: Batch
@@ -93,7 +112,8 @@ class FromBrain(_message.Message):
     poll: Poll
     read_back: ReadBack
     expect: Expect
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., batch: _Optional[_Union[Batch, _Mapping]] = ..., addresses: _Optional[_Union[Addresses, _Mapping]] = ..., poll: _Optional[_Union[Poll, _Mapping]] = ..., read_back: _Optional[_Union[ReadBack, _Mapping]] = ..., expect: _Optional[_Union[Expect, _Mapping]] = ...) -> None: ...
+    probes: Probes
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., batch: _Optional[_Union[Batch, _Mapping]] = ..., addresses: _Optional[_Union[Addresses, _Mapping]] = ..., poll: _Optional[_Union[Poll, _Mapping]] = ..., read_back: _Optional[_Union[ReadBack, _Mapping]] = ..., expect: _Optional[_Union[Expect, _Mapping]] = ..., probes: _Optional[_Union[Probes, _Mapping]] = ...) -> None: ...
 
 class PortState(_message.Message):
     __slots__ = ("dpid", "session", "port", "name", "live", "removed")
@@ -253,8 +273,28 @@ class Sample(_message.Message):
     queue_errors: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., time_s: _Optional[float] = ..., port: _Optional[_Iterable[int]] = ..., rx_bytes: _Optional[_Iterable[int]] = ..., tx_bytes: _Optional[_Iterable[int]] = ..., rx_packets: _Optional[_Iterable[int]] = ..., tx_packets: _Optional[_Iterable[int]] = ..., rx_dropped: _Optional[_Iterable[int]] = ..., tx_dropped: _Optional[_Iterable[int]] = ..., rx_errors: _Optional[_Iterable[int]] = ..., bucket_group: _Optional[_Iterable[int]] = ..., bucket_index: _Optional[_Iterable[int]] = ..., bucket_bytes: _Optional[_Iterable[int]] = ..., bucket_packets: _Optional[_Iterable[int]] = ..., queue_port: _Optional[_Iterable[int]] = ..., queue_id: _Optional[_Iterable[int]] = ..., queue_bytes: _Optional[_Iterable[int]] = ..., queue_packets: _Optional[_Iterable[int]] = ..., queue_errors: _Optional[_Iterable[int]] = ...) -> None: ...
 
+class Heard(_message.Message):
+    __slots__ = ("frames", "shed")
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    SHED_FIELD_NUMBER: _ClassVar[int]
+    frames: _containers.RepeatedCompositeFieldContainer[HeardFrame]
+    shed: int
+    def __init__(self, frames: _Optional[_Iterable[_Union[HeardFrame, _Mapping]]] = ..., shed: _Optional[int] = ...) -> None: ...
+
+class HeardFrame(_message.Message):
+    __slots__ = ("dpid", "session", "port", "frame")
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    dpid: int
+    session: int
+    port: int
+    frame: bytes
+    def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., port: _Optional[int] = ..., frame: _Optional[bytes] = ...) -> None: ...
+
 class FromSession(_message.Message):
-    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample", "described", "refused")
+    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample", "described", "heard", "refused")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
@@ -265,6 +305,7 @@ class FromSession(_message.Message):
     PORT_STATE_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
     DESCRIBED_FIELD_NUMBER: _ClassVar[int]
+    HEARD_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
@@ -276,5 +317,6 @@ class FromSession(_message.Message):
     port_state: PortState
     sample: Sample
     described: Described
+    heard: Heard
     refused: Refused
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., heard: _Optional[_Union[Heard, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
