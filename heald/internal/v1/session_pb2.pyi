@@ -173,6 +173,16 @@ class Disconnected(_message.Message):
     reason: str
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
+class Refused(_message.Message):
+    __slots__ = ("peer", "dpid", "reason")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    dpid: int
+    reason: str
+    def __init__(self, peer: _Optional[str] = ..., dpid: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
 class Readback(_message.Message):
     __slots__ = ("dpid", "session", "flows", "groups", "meters")
     DPID_FIELD_NUMBER: _ClassVar[int]
@@ -284,7 +294,7 @@ class HeardFrame(_message.Message):
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., port: _Optional[int] = ..., frame: _Optional[bytes] = ...) -> None: ...
 
 class FromSession(_message.Message):
-    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample", "described", "heard")
+    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample", "described", "heard", "refused")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
@@ -296,6 +306,7 @@ class FromSession(_message.Message):
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
     DESCRIBED_FIELD_NUMBER: _ClassVar[int]
     HEARD_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     connected: Connected
@@ -307,4 +318,5 @@ class FromSession(_message.Message):
     sample: Sample
     described: Described
     heard: Heard
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., heard: _Optional[_Union[Heard, _Mapping]] = ...) -> None: ...
+    refused: Refused
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., heard: _Optional[_Union[Heard, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
