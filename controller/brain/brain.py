@@ -22,12 +22,14 @@ from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
+from controller.engine.foresight import Foresight, foresee
 from controller.engine.wiring import WiringReport
 from controller.engine.work import make
 from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
 from controller.intents.selectors import resolve
 from controller.northbound.book import IntentBook
+from controller.northbound.drains import DrainBook, drained_links
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
@@ -67,6 +69,7 @@ class Brain:
         self,
         engine: Engine,
         book: IntentBook,
+        drains: DrainBook,
         store: Store,
         plan_key: str,
         epoch: int,
@@ -75,6 +78,7 @@ class Brain:
     ) -> None:
         self._engine = engine
         self._book = book
+        self._drains = drains
         self._store = store
         self._plan_key = plan_key
         self._epoch = epoch
@@ -267,7 +271,12 @@ class Brain:
     def view(self) -> NetworkView:
         engine = self._engine
         return NetworkView(
-            engine.fabric, time.time(), engine.link_state, engine.plan, engine.committed
+            engine.fabric,
+            time.time(),
+            engine.link_state,
+            engine.plan,
+            engine.committed,
+            engine.drained,
         )
 
     async def views(self) -> AsyncGenerator[NetworkView, None]:
@@ -275,6 +284,13 @@ class Brain:
             news = self._news
             yield self.view()
             await news.wait()
+
+    async def foresee(self, drained: frozenset[str]) -> Foresight | None:
+        question = self._engine.question(drained)
+        return await self._proof.run(foresee, question) if question is not None else None
+
+    def drains_changed(self) -> None:
+        self._handle(ev.DrainsChanged(drained_links(self._drains.drains, self._engine.fabric)))
 
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(wanted_intents(self._book, self._engine.fabric)))

@@ -23,6 +23,7 @@ from controller.engine.commands import (
     SendProbes,
     StorePlan,
 )
+from controller.engine.foresight import Question
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
@@ -58,8 +59,8 @@ class Engine:
 
     ``stored_plan`` is what an earlier brain left: switches may still hold it, so it is adopted as
     it stands. ``withdrawing`` has the generation of each intent that an earlier brain was told to
-    remove, ``statuses`` what it last said of each. ``seal`` makes the probes. Times are seconds of
-    one monotonic clock.
+    remove, ``statuses`` what it last said of each. ``seal`` makes the probes. ``drained`` links
+    carry nothing. Times are seconds of one monotonic clock.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Engine:
         statuses: Mapping[str, IntentStatus],
         seal: Seal,
         now: float,
+        drained: frozenset[str] = frozenset(),
     ) -> None:
         self.fabric = fabric
         self.metrics = metrics
@@ -94,7 +96,9 @@ class Engine:
         self._started_s = now
         self._starting = True
         self._measured_s = now
+        self.drained = drained
         self._links = LinkBook(fabric)
+        self._links.bar(drained)
         self.wiring = WiringWatch(fabric, seal)
         self._planner = Planner(strategy)
         self._statuses = StatusBook(statuses)
@@ -151,6 +155,8 @@ class Engine:
                 return [*([SendProbes(probes)] if probes else []), *self._wiring_changed(now)]
             case ev.FramesHeard():
                 return self._frames_heard(event, now)
+            case ev.DrainsChanged():
+                return self._drains_changed(event, now)
             case _ if not self.reconciler.current(event.switch, event.session):
                 pass  # an answer from a session that has ended since
             case ev.CountersRead():
@@ -329,10 +335,20 @@ class Engine:
 
     def _wiring_changed(self, now: float) -> list[Command]:
         """Links that lead elsewhere are given up like those that are down, and taken back."""
-        out: list[Command] = [*self.wiring.news()]
-        if self._links.bar(self.wiring.barred):
-            out += self._links_may_have_changed(now)
-        return out
+        return [*self.wiring.news(), *self._bar(now)]
+
+    def _drains_changed(self, event: ev.DrainsChanged, now: float) -> list[Command]:
+        before, self.drained = self.drained, event.links
+        said = [Log("info", f"link {name} is drained") for name in sorted(event.links - before)]
+        said += [
+            Log("info", f"link {name} is back in use") for name in sorted(before - event.links)
+        ]
+        return [*said, *self._bar(now)]
+
+    def _bar(self, now: float) -> list[Command]:
+        if self._links.bar(self.wiring.barred | self.drained):
+            return self._links_may_have_changed(now)
+        return []
 
     def _links_may_have_changed(self, now: float) -> list[Command]:
         """Dead trees lose their weight at once; a better plan follows in its own time."""
@@ -423,6 +439,14 @@ class Engine:
             if egress in sets and any(ingress in s for s in sets):
                 yield name
 
+    def question(self, drained: frozenset[str]) -> Question | None:
+        """What to ask of a worker before these links, and no others, are drained."""
+        if self.plan is None:
+            return None
+        return Question(
+            self.fabric, self.demands, self.link_state, self.plan, self._planner.strategy, drained
+        )
+
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""
         out = self.reconciler.problems()
@@ -433,7 +457,7 @@ class Engine:
             if not self.link_state.up[arc.index] and {arc.tail.switch, arc.head.switch} <= known
         }
         out += self.wiring.problems()
-        out += [f"link {name} is down" for name in sorted(down - self.wiring.barred)]
+        out += [f"link {name} is down" for name in sorted(down - self.wiring.barred - self.drained)]
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")
         return out

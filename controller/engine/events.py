@@ -111,6 +111,13 @@ class ProbesDue:
 
 
 @dataclass(frozen=True, slots=True)
+class DrainsChanged:
+    """All links that shall carry nothing because people ordered it."""
+
+    links: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class BatchDone:
     switch: str
     session: int
@@ -189,6 +196,7 @@ Event: TypeAlias = (
     | PortChanged
     | FramesHeard
     | ProbesDue
+    | DrainsChanged
     | BatchDone
     | BatchFailed
     | CountersRead

@@ -15,8 +15,8 @@ one does not drag traffic back and forth."""
 
 
 class LinkBook:
-    """A link is down while either of its ports is known to be dead, or it is barred: its cable
-    leads elsewhere.
+    """A link is down while either of its ports is known to be dead, or it is barred: drained, or
+    its cable leads elsewhere.
 
     Nothing is known of the ports of a switch that has lost its controller, so they keep their last
     state: forwarding does not need a controller.
