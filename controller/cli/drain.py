@@ -99,10 +99,8 @@ def _say(answer: pb.DrainResponse, dry_run: bool) -> None:
         )
         for pair in effect.cut_off:
             click.echo(f"cut off: {pair}")
-    count = len(answer.drains)
-    click.echo(
-        f"{count} {'drain' if count == 1 else 'drains'} {'would hold' if dry_run else 'hold'}"
-    )
+    names = ", ".join(getattr(each, each.WhichOneof("element") or "") for each in answer.drains)
+    click.echo(f"{'would be drained' if dry_run else 'drained'}: {names}")
 
 
 def _await_idle(client: Client, timeout_s: float) -> None:

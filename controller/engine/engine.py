@@ -339,10 +339,9 @@ class Engine:
 
     def _drains_changed(self, event: ev.DrainsChanged, now: float) -> list[Command]:
         before, self.drained = self.drained, event.links
-        said = [Log("info", f"link {name} is drained") for name in sorted(event.links - before)]
-        said += [
-            Log("info", f"link {name} is back in use") for name in sorted(before - event.links)
-        ]
+        changed = dict.fromkeys(event.links - before, "drained")
+        changed |= dict.fromkeys(before - event.links, "back in use")
+        said = [Log("info", f"link {name} is {is_now}") for name, is_now in sorted(changed.items())]
         return [*said, *self._bar(now)]
 
     def _bar(self, now: float) -> list[Command]:

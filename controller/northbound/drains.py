@@ -21,7 +21,8 @@ Element = tuple[str, str]
 
 
 class DrainBook:
-    """Every change is in the store before anyone hears of it. ``clock``: seconds since the epoch."""
+    """Every change is in the store before anyone hears of it. ``clock``: seconds since the
+    epoch."""
 
     def __init__(
         self, store: Store, prefix: str, drains: dict[Element, pb.Drain], clock: Callable[[], float]
