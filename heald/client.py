@@ -32,6 +32,7 @@ _T = TypeVar("_T")
 
 DEFAULT_SERVER = "127.0.0.1:50051"
 _MAX_ANSWER_BYTES = 64 << 20
+_PLANNING_S = 120.0
 
 
 def connect(server: str | None = None, timeout_s: float = 10.0) -> Client:
@@ -207,14 +208,44 @@ class Client:
         answer: fabric_pb2.Wiring = self._call(self._fabric.GetWiring, request)
         return answer
 
+    def drain(
+        self,
+        links: Iterable[str] = (),
+        switches: Iterable[str] = (),
+        *,
+        reason: str = "",
+        validate_only: bool = False,
+        force: bool = False,
+    ) -> fabric_pb2.DrainResponse:
+        """Moves traffic off them; HealdError FAILED_PRECONDITION if that cuts somebody off."""
+        request = fabric_pb2.DrainRequest(
+            links=links,
+            switches=switches,
+            reason=reason,
+            validate_only=validate_only,
+            force=force,
+        )
+        # It is planned before it is answered.
+        answer: fabric_pb2.DrainResponse = self._call(
+            self._fabric.Drain, request, max(self._timeout_s, _PLANNING_S)
+        )
+        return answer
+
+    def undrain(
+        self, links: Iterable[str] = (), switches: Iterable[str] = ()
+    ) -> fabric_pb2.DrainResponse:
+        request = fabric_pb2.UndrainRequest(links=links, switches=switches)
+        answer: fabric_pb2.DrainResponse = self._call(self._fabric.Undrain, request)
+        return answer
+
     def status(self) -> fabric_pb2.Status:
         request = fabric_pb2.GetStatusRequest()
         answer: fabric_pb2.Status = self._call(self._status.GetStatus, request)
         return answer
 
-    def _call(self, method: Any, request: Any) -> Any:
+    def _call(self, method: Any, request: Any, timeout_s: float | None = None) -> Any:
         try:
-            return method(request, timeout=self._timeout_s)
+            return method(request, timeout=timeout_s or self._timeout_s)
         except grpc.RpcError as error:
             raise translate(error, self.server) from None
 

@@ -23,10 +23,12 @@ from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
+from controller.engine.foresight import Foresight, foresee
 from controller.engine.wiring import WiringReport
 from controller.engine.work import make
 from controller.intents.model import IntentStatus
 from controller.northbound.book import IntentBook
+from controller.northbound.drains import DrainBook, drained_links
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
@@ -51,6 +53,7 @@ class Brain:
         engine: Engine,
         book: IntentBook,
         wanted: WantedIntents,
+        drains: DrainBook,
         store: Store,
         plan_key: str,
         epoch: int,
@@ -60,6 +63,7 @@ class Brain:
         self._engine = engine
         self._book = book
         self._wanted = wanted
+        self._drains = drains
         self._store = store
         self._plan_key = plan_key
         self._epoch = epoch
@@ -252,7 +256,12 @@ class Brain:
     def view(self) -> NetworkView:
         engine = self._engine
         return NetworkView(
-            engine.fabric, time.time(), engine.link_state, engine.plan, engine.committed
+            engine.fabric,
+            time.time(),
+            engine.link_state,
+            engine.plan,
+            engine.committed,
+            engine.drained,
         )
 
     async def views(self) -> AsyncGenerator[NetworkView, None]:
@@ -260,6 +269,13 @@ class Brain:
             news = self._news
             yield self.view()
             await news.wait()
+
+    async def foresee(self, drained: frozenset[str]) -> Foresight | None:
+        question = self._engine.question(drained)
+        return await self._proof.run(foresee, question) if question is not None else None
+
+    def drains_changed(self) -> None:
+        self._handle(ev.DrainsChanged(drained_links(self._drains.drains, self._engine.fabric)))
 
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))

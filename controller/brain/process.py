@@ -25,6 +25,7 @@ from controller.engine.engine import Engine
 from controller.fabric.load import TopologyErrors, load
 from controller.fabric.model import Fabric
 from controller.northbound.book import IntentBook
+from controller.northbound.drains import DrainBook, drained_links
 from controller.northbound.server import AddressError, NorthboundServer
 from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
@@ -89,6 +90,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
         # begin below it.
         epoch = await store.next_epoch(at_least=int(time.time()))
         book = await IntentBook.load(store, fabric.name, SITE)
+        drains = await DrainBook.load(store, fabric.name, SITE)
         plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
         stored = await store.get(plan_key)
 
@@ -110,8 +112,9 @@ async def _run(options: Options, fabric: Fabric) -> None:
             statuses={n: i.status for n, i in book.intents.items() if not i.withdrawing},
             seal=Seal(f"{fabric.name}/{SITE}", epoch, secrets.token_bytes(KEY_BYTES)),
             now=now,
+            drained=drained_links(drains.drains, fabric),
         )
-        brain = Brain(engine, book, wanted, store, plan_key, epoch, fast, proof)
+        brain = Brain(engine, book, wanted, drains, store, plan_key, epoch, fast, proof)
         stack.callback(brain.stop)
 
         interval_s = options.poll_interval_s if options.metrics else 0.0
@@ -122,7 +125,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
             brain.session_message,
             brain.session_lost,
         )
-        server = NorthboundServer(book, brain)
+        server = NorthboundServer(book, drains, brain)
         address = await server.start(options.northbound)
         stack.push_async_callback(server.stop)
         await sessions.start()

@@ -68,13 +68,19 @@ def _table(report: pb.LinkReport) -> Table:
             load.to_port,
             render.bps(load.capacity_bps),
             render.percent(load.carried_bps / load.capacity_bps) if load.up else "",
-            bar(load) if load.up else Text("down", style="bold red"),
+            _state(load),
             render.bps(load.planned_bps),
             render.bps(_own_bps(load)),
             render.bps(load.foreign_bps),
             f"{load.dropped_pps:.0f}" if load.dropped_pps else "",
         )
     return made
+
+
+def _state(load: pb.LinkLoad) -> Text:
+    if load.drained:
+        return Text("drained", style="yellow")
+    return bar(load) if load.up else Text("down", style="bold red")
 
 
 def bar(load: pb.LinkLoad) -> Text:

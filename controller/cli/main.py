@@ -25,6 +25,8 @@ COMMANDS = {
     "switches": "Each switch: its session, what it is, what was last wrong with it",
     "links": "Load of each link: planned, carried, foreign",
     "wiring": "Is the fabric cabled as its topology says, and which cables look swapped",
+    "drain": "Move traffic off links and switches before somebody touches them",
+    "undrain": "Use drained links and switches again",
     "plan": "The running plan: trees, weights, and how good they are",
 }
 

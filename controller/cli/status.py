@@ -39,6 +39,9 @@ def status(server: str | None, as_json: bool) -> None:
         out.print(f"not settled yet: {', '.join(unfinished)}", style="yellow")
     elif not found.problems:
         out.print("all is well", style="green")
+    if found.drains:
+        names = (getattr(each, each.WhichOneof("element") or "link") for each in found.drains)
+        out.print(f"drained: {', '.join(names)}", style="yellow")
     for problem in found.problems:
         out.print(Text.assemble(("! ", "bold red"), problem))
 

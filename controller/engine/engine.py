@@ -23,6 +23,7 @@ from controller.engine.commands import (
     SendProbes,
     StorePlan,
 )
+from controller.engine.foresight import Question
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
@@ -59,8 +60,8 @@ class Engine:
 
     ``stored_plan`` is what an earlier brain left: switches may still hold it, so it is adopted as
     it stands. ``withdrawing`` has the generation of each intent that an earlier brain was told to
-    remove, ``statuses`` what it last said of each. ``seal`` makes the probes. Times are seconds of
-    one monotonic clock.
+    remove, ``statuses`` what it last said of each. ``seal`` makes the probes. ``drained`` links
+    carry nothing. Times are seconds of one monotonic clock.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Engine:
         statuses: Mapping[str, IntentStatus],
         seal: Seal,
         now: float,
+        drained: frozenset[str] = frozenset(),
     ) -> None:
         self.fabric = fabric
         self.metrics = metrics
@@ -95,7 +97,9 @@ class Engine:
         self._started_s = now
         self._starting = True
         self._measured_s = now
+        self.drained = drained
         self._links = LinkBook(fabric)
+        self._links.drain(drained)
         self.wiring = WiringWatch(fabric, seal)
         self._planner = Planner(strategy)
         self._statuses = StatusBook(statuses)
@@ -154,6 +158,8 @@ class Engine:
                 return [*([SendProbes(probes)] if probes else []), *self._wiring_changed(now)]
             case ev.FramesHeard():
                 return self._frames_heard(event, now)
+            case ev.DrainsChanged():
+                return self._drains_changed(event, now)
             case _ if not self.reconciler.current(event.switch, event.session):
                 pass  # an answer from a session that has ended since
             case ev.CountersRead():
@@ -339,6 +345,14 @@ class Engine:
             out += self._links_changed(self._links.up(), now)
         return out
 
+    def _drains_changed(self, event: ev.DrainsChanged, now: float) -> list[Command]:
+        before, self.drained = self.drained, event.links
+        changed = dict.fromkeys(event.links - before, "drained")
+        changed |= dict.fromkeys(before - event.links, "back in use")
+        said = [Log("info", f"link {name} is {is_now}") for name, is_now in sorted(changed.items())]
+        self._links.drain(self.drained)
+        return [*said, *self._links_may_have_changed(now)]
+
     def _measured_links(self, now: float) -> LinkState:
         measured = self._measurements.link_state(self._links.up(), now)
         return replace(measured, barred=self._links.barred())
@@ -446,6 +460,14 @@ class Engine:
             if egress in sets and any(ingress in s for s in sets):
                 yield name
 
+    def question(self, drained: frozenset[str]) -> Question | None:
+        """What to ask of a worker before these links, and no others, are drained."""
+        if self.plan is None:
+            return None
+        return Question(
+            self.fabric, self.demands, self.link_state, self.plan, self._planner.strategy, drained
+        )
+
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""
         out = self.reconciler.problems()
@@ -456,7 +478,7 @@ class Engine:
             if not self.link_state.up[arc.index] and {arc.tail.switch, arc.head.switch} <= known
         }
         out += self.wiring.problems()
-        out += [f"link {name} is down" for name in sorted(down - self.wiring.barred)]
+        out += [f"link {name} is down" for name in sorted(down - self.wiring.barred - self.drained)]
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")
         return out

@@ -123,6 +123,13 @@ class ProbesDue:
 
 
 @dataclass(frozen=True, slots=True)
+class DrainsChanged:
+    """All links that shall carry nothing because people ordered it."""
+
+    links: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class BatchDone:
     switch: str
     session: int
@@ -201,6 +208,7 @@ Event: TypeAlias = (
     | PortChanged
     | FramesHeard
     | ProbesDue
+    | DrainsChanged
     | BatchDone
     | BatchFailed
     | CountersRead

@@ -15,8 +15,9 @@ one does not drag traffic back and forth."""
 
 
 class LinkBook:
-    """A link is down while either of its ports is known to be dead, or it is barred: its cable
-    leads elsewhere.
+    """A link is down while either of its ports is known to be dead, it is drained, or it is barred:
+    its cable leads elsewhere. Trees may still lead over a drained link, for when others fail; over
+    a barred one, none does.
 
     Nothing is known of the ports of a switch that has lost its controller, so they keep their last
     state: forwarding does not need a controller.
@@ -27,6 +28,7 @@ class LinkBook:
         self._dead: set[PortRef] = set()
         self._live_since: dict[PortRef, float] = {}
         self._barred: frozenset[str] = frozenset()
+        self._drained: frozenset[str] = frozenset()
         self._ports = {end for link in fabric.links for end in (link.a, link.b)}
         self._arcs: dict[PortRef, list[int]] = {end: [] for end in self._ports}
         self._up: Bools = np.ones(len(fabric.arcs), dtype=np.bool_)
@@ -66,11 +68,18 @@ class LinkBook:
     def bar(self, links: frozenset[str]) -> bool:
         """These carry nothing, and no others for that reason; returns whether that is news."""
         changed, self._barred = links ^ self._barred, links
-        if changed:
-            for link in self._fabric.links:
-                if link.name in changed:
-                    self._update(link.a)
+        self._update_all(changed)
         return bool(changed)
+
+    def drain(self, links: frozenset[str]) -> None:
+        """These carry nothing because people ordered it, and no others for that reason."""
+        changed, self._drained = links ^ self._drained, links
+        self._update_all(changed)
+
+    def _update_all(self, links: frozenset[str]) -> None:
+        for link in self._fabric.links if links else ():
+            if link.name in links:
+                self._update(link.a)
 
     def settle(self, now: float) -> None:
         """Let ports that have been live long enough carry traffic again."""
@@ -95,5 +104,5 @@ class LinkBook:
         for index in self._arcs[ref]:
             arc = self._fabric.arcs[index]
             ends_live = arc.tail not in self._dead and arc.head not in self._dead
-            up[index] = ends_live and arc.link not in self._barred
+            up[index] = ends_live and arc.link not in self._barred | self._drained
         self._up = up

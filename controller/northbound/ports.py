@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
+from controller.engine.foresight import Foresight
 from controller.engine.wiring import WiringReport
 from controller.fabric.model import Fabric
 from controller.optimizer.plan import Plan
@@ -31,7 +32,7 @@ class NetworkView:
 
     The arrays of ``links`` are in the order of ``fabric.arcs``. ``links`` is None before the first
     sample, ``plan`` before the first plan. ``plan_committed``: every reachable switch has
-    acknowledged its last phase.
+    acknowledged its last phase. ``drained``: names of links.
     """
 
     fabric: Fabric
@@ -39,6 +40,7 @@ class NetworkView:
     links: LinkState | None = None
     plan: Plan | None = None
     plan_committed: bool = False
+    drained: frozenset[str] = frozenset()
 
 
 class Brain(Protocol):
@@ -62,6 +64,15 @@ class Brain(Protocol):
 
     def wiring(self) -> WiringReport:
         """What probes have shown of the cables."""
+        ...
+
+    async def foresee(self, drained: frozenset[str]) -> Foresight | None:
+        """What would become of the traffic if these links, and no others, were drained; None while
+        there is no plan."""
+        ...
+
+    def drains_changed(self) -> None:
+        """Drains changed durably; read them from the DrainBook."""
         ...
 
     def intents_changed(self, revision: int) -> None:

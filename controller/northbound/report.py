@@ -58,6 +58,7 @@ def links(view: NetworkView, wanted: Collection[str] = ()) -> pb.LinkReport:
             foreign_bps=float(state.foreign_bps[arc.index]),
             planned_bps=planned.get((arc.tail.switch, arc.tail.port), 0.0),
             dropped_pps=float(state.dropped_pps[arc.index]),
+            drained=arc.link in view.drained,
         )
     return message
 

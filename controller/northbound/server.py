@@ -23,6 +23,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from controller.northbound.book import IntentBook
+from controller.northbound.drain_service import DrainService
+from controller.northbound.drains import DrainBook
 from controller.northbound.errors import Code, ServiceError
 from controller.northbound.ports import Brain, Principal
 from controller.northbound.service import FabricService, IntentService
@@ -57,7 +59,7 @@ class AddressError(Exception):
 class NorthboundServer:
     """Serves the book and the brain over gRPC, until ``stop``. Make it on the running loop."""
 
-    def __init__(self, book: IntentBook, brain: Brain) -> None:
+    def __init__(self, book: IntentBook, drains: DrainBook, brain: Brain) -> None:
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self._stopping = asyncio.Event()
         self._server = grpc.aio.server(
@@ -72,7 +74,11 @@ class NorthboundServer:
                 ("grpc.keepalive_timeout_ms", 10_000),
             ],
         )
-        self._add_services(IntentService(book, brain), FabricService(book, brain))
+        self._add_services(
+            IntentService(book, brain),
+            FabricService(book, drains, brain),
+            DrainService(drains, brain),
+        )
 
     async def start(self, address: str = DEFAULT_ADDRESS) -> str:
         """Listens on ``host:port`` or ``unix:PATH``, and returns the address with its real port.
@@ -99,7 +105,9 @@ class NorthboundServer:
         await self._health.enter_graceful_shutdown()
         await self._server.stop(_GRACE_S)
 
-    def _add_services(self, intents: IntentService, fabric: FabricService) -> None:
+    def _add_services(
+        self, intents: IntentService, fabric: FabricService, drains: DrainService
+    ) -> None:
         unary, stream = self._unary, self._stream
         intent_servicer: Any = intents_pb2_grpc.IntentServiceServicer()
         intent_servicer.Apply = unary(intents.apply)
@@ -114,6 +122,8 @@ class NorthboundServer:
         fabric_servicer.GetTopology = unary(fabric.get_topology)
         fabric_servicer.WatchLinks = stream(fabric.watch_links)
         fabric_servicer.GetPlan = unary(fabric.get_plan)
+        fabric_servicer.Drain = unary(drains.drain)
+        fabric_servicer.Undrain = unary(drains.undrain)
         fabric_servicer.GetWiring = unary(fabric.get_wiring)
         fabric_pb2_grpc.add_FabricServiceServicer_to_server(fabric_servicer, self._server)
 

@@ -21,6 +21,7 @@ from controller.intents.selectors import did_you_mean
 from controller.northbound import report, validate
 from controller.northbound.book import Event, EventKind, IntentBook
 from controller.northbound.convert import intent_to_message
+from controller.northbound.drains import DrainBook
 from controller.northbound.errors import Code, FieldViolation, ServiceError, refuse
 from controller.northbound.explain import Filter, explain
 from controller.northbound.ports import Brain, Principal
@@ -141,10 +142,11 @@ class IntentService:
 
 
 class FabricService:
-    """heald.v1.FabricService and heald.v1.StatusService."""
+    """heald.v1.FabricService, but for drains, and heald.v1.StatusService."""
 
-    def __init__(self, book: IntentBook, brain: Brain) -> None:
+    def __init__(self, book: IntentBook, drains: DrainBook, brain: Brain) -> None:
         self._book = book
+        self._drains = drains
         self._brain = brain
 
     async def get_topology(
@@ -199,6 +201,7 @@ class FabricService:
         status.fabric_version = view.fabric.version
         states = Counter(i.status.state.value for i in self._book.intents.values())
         status.intents_by_state.update(states)
+        status.drains.extend(self._drains.drains.values())
         if view.plan is not None:
             status.plan.CopyFrom(report.plan_summary(view.plan, view.plan_committed))
         return status

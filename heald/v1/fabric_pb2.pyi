@@ -109,7 +109,7 @@ class WatchLinksRequest(_message.Message):
     def __init__(self, links: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class LinkLoad(_message.Message):
-    __slots__ = ("link", "from_port", "to_port", "up", "capacity_bps", "usable_bps", "carried_bps", "foreign_bps", "planned_bps", "dropped_pps")
+    __slots__ = ("link", "from_port", "to_port", "up", "capacity_bps", "usable_bps", "carried_bps", "foreign_bps", "planned_bps", "dropped_pps", "drained")
     LINK_FIELD_NUMBER: _ClassVar[int]
     FROM_PORT_FIELD_NUMBER: _ClassVar[int]
     TO_PORT_FIELD_NUMBER: _ClassVar[int]
@@ -120,6 +120,7 @@ class LinkLoad(_message.Message):
     FOREIGN_BPS_FIELD_NUMBER: _ClassVar[int]
     PLANNED_BPS_FIELD_NUMBER: _ClassVar[int]
     DROPPED_PPS_FIELD_NUMBER: _ClassVar[int]
+    DRAINED_FIELD_NUMBER: _ClassVar[int]
     link: str
     from_port: str
     to_port: str
@@ -130,7 +131,8 @@ class LinkLoad(_message.Message):
     foreign_bps: float
     planned_bps: float
     dropped_pps: float
-    def __init__(self, link: _Optional[str] = ..., from_port: _Optional[str] = ..., to_port: _Optional[str] = ..., up: bool = ..., capacity_bps: _Optional[float] = ..., usable_bps: _Optional[float] = ..., carried_bps: _Optional[float] = ..., foreign_bps: _Optional[float] = ..., planned_bps: _Optional[float] = ..., dropped_pps: _Optional[float] = ...) -> None: ...
+    drained: bool
+    def __init__(self, link: _Optional[str] = ..., from_port: _Optional[str] = ..., to_port: _Optional[str] = ..., up: bool = ..., capacity_bps: _Optional[float] = ..., usable_bps: _Optional[float] = ..., carried_bps: _Optional[float] = ..., foreign_bps: _Optional[float] = ..., planned_bps: _Optional[float] = ..., dropped_pps: _Optional[float] = ..., drained: bool = ...) -> None: ...
 
 class LinkReport(_message.Message):
     __slots__ = ("time", "plan", "links")
@@ -141,6 +143,60 @@ class LinkReport(_message.Message):
     plan: int
     links: _containers.RepeatedCompositeFieldContainer[LinkLoad]
     def __init__(self, time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., plan: _Optional[int] = ..., links: _Optional[_Iterable[_Union[LinkLoad, _Mapping]]] = ...) -> None: ...
+
+class Drain(_message.Message):
+    __slots__ = ("link", "switch", "reason", "principal", "time")
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    link: str
+    switch: str
+    reason: str
+    principal: str
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, link: _Optional[str] = ..., switch: _Optional[str] = ..., reason: _Optional[str] = ..., principal: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class DrainRequest(_message.Message):
+    __slots__ = ("links", "switches", "reason", "validate_only", "force")
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    links: _containers.RepeatedScalarFieldContainer[str]
+    switches: _containers.RepeatedScalarFieldContainer[str]
+    reason: str
+    validate_only: bool
+    force: bool
+    def __init__(self, links: _Optional[_Iterable[str]] = ..., switches: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., validate_only: bool = ..., force: bool = ...) -> None: ...
+
+class UndrainRequest(_message.Message):
+    __slots__ = ("links", "switches")
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    links: _containers.RepeatedScalarFieldContainer[str]
+    switches: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, links: _Optional[_Iterable[str]] = ..., switches: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DrainResponse(_message.Message):
+    __slots__ = ("drains", "effect")
+    DRAINS_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    drains: _containers.RepeatedCompositeFieldContainer[Drain]
+    effect: DrainEffect
+    def __init__(self, drains: _Optional[_Iterable[_Union[Drain, _Mapping]]] = ..., effect: _Optional[_Union[DrainEffect, _Mapping]] = ...) -> None: ...
+
+class DrainEffect(_message.Message):
+    __slots__ = ("mlu_before", "mlu_after", "cut_off")
+    MLU_BEFORE_FIELD_NUMBER: _ClassVar[int]
+    MLU_AFTER_FIELD_NUMBER: _ClassVar[int]
+    CUT_OFF_FIELD_NUMBER: _ClassVar[int]
+    mlu_before: float
+    mlu_after: float
+    cut_off: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, mlu_before: _Optional[float] = ..., mlu_after: _Optional[float] = ..., cut_off: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetPlanRequest(_message.Message):
     __slots__ = ()
@@ -337,7 +393,7 @@ class RefusedSwitch(_message.Message):
     def __init__(self, peer: _Optional[str] = ..., dpid: _Optional[int] = ..., reason: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Status(_message.Message):
-    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "refused")
+    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "drains", "refused")
     class IntentsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -364,6 +420,7 @@ class Status(_message.Message):
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    DRAINS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     version: str
     fabric: str
@@ -377,5 +434,6 @@ class Status(_message.Message):
     problems: _containers.RepeatedScalarFieldContainer[str]
     time: _timestamp_pb2.Timestamp
     processes: _containers.ScalarMap[str, str]
+    drains: _containers.RepeatedCompositeFieldContainer[Drain]
     refused: _containers.RepeatedCompositeFieldContainer[RefusedSwitch]
-    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ...) -> None: ...
+    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., drains: _Optional[_Iterable[_Union[Drain, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ...) -> None: ...

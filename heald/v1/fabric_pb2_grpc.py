@@ -49,6 +49,16 @@ class FabricServiceStub(object):
                 request_serializer=heald_dot_v1_dot_fabric__pb2.GetPlanRequest.SerializeToString,
                 response_deserializer=heald_dot_v1_dot_fabric__pb2.Plan.FromString,
                 _registered_method=True)
+        self.Drain = channel.unary_unary(
+                '/heald.v1.FabricService/Drain',
+                request_serializer=heald_dot_v1_dot_fabric__pb2.DrainRequest.SerializeToString,
+                response_deserializer=heald_dot_v1_dot_fabric__pb2.DrainResponse.FromString,
+                _registered_method=True)
+        self.Undrain = channel.unary_unary(
+                '/heald.v1.FabricService/Undrain',
+                request_serializer=heald_dot_v1_dot_fabric__pb2.UndrainRequest.SerializeToString,
+                response_deserializer=heald_dot_v1_dot_fabric__pb2.DrainResponse.FromString,
+                _registered_method=True)
         self.GetWiring = channel.unary_unary(
                 '/heald.v1.FabricService/GetWiring',
                 request_serializer=heald_dot_v1_dot_fabric__pb2.GetWiringRequest.SerializeToString,
@@ -78,6 +88,20 @@ class FabricServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Drain(self, request, context):
+        """Moves traffic off links and switches before somebody touches them; returns once durable.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Undrain(self, request, context):
+        """Takes drains back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetWiring(self, request, context):
         """Is it cabled as the topology says.
         """
@@ -102,6 +126,16 @@ def add_FabricServiceServicer_to_server(servicer, server):
                     servicer.GetPlan,
                     request_deserializer=heald_dot_v1_dot_fabric__pb2.GetPlanRequest.FromString,
                     response_serializer=heald_dot_v1_dot_fabric__pb2.Plan.SerializeToString,
+            ),
+            'Drain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Drain,
+                    request_deserializer=heald_dot_v1_dot_fabric__pb2.DrainRequest.FromString,
+                    response_serializer=heald_dot_v1_dot_fabric__pb2.DrainResponse.SerializeToString,
+            ),
+            'Undrain': grpc.unary_unary_rpc_method_handler(
+                    servicer.Undrain,
+                    request_deserializer=heald_dot_v1_dot_fabric__pb2.UndrainRequest.FromString,
+                    response_serializer=heald_dot_v1_dot_fabric__pb2.DrainResponse.SerializeToString,
             ),
             'GetWiring': grpc.unary_unary_rpc_method_handler(
                     servicer.GetWiring,
@@ -190,6 +224,60 @@ class FabricService(object):
             '/heald.v1.FabricService/GetPlan',
             heald_dot_v1_dot_fabric__pb2.GetPlanRequest.SerializeToString,
             heald_dot_v1_dot_fabric__pb2.Plan.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Drain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heald.v1.FabricService/Drain',
+            heald_dot_v1_dot_fabric__pb2.DrainRequest.SerializeToString,
+            heald_dot_v1_dot_fabric__pb2.DrainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Undrain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heald.v1.FabricService/Undrain',
+            heald_dot_v1_dot_fabric__pb2.UndrainRequest.SerializeToString,
+            heald_dot_v1_dot_fabric__pb2.DrainResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -16,6 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 import heald
 from controller.discovery.probe import KEY_BYTES, Seal
+from controller.engine.foresight import Foresight
 from controller.engine.wiring import WiringReport, WiringWatch
 from controller.fabric.model import (
     Accelerator,
@@ -29,6 +30,7 @@ from controller.fabric.model import (
 )
 from controller.intents.model import IntentState, IntentStatus
 from controller.northbound.book import IntentBook
+from controller.northbound.drains import DrainBook
 from controller.northbound.ports import NetworkView
 from controller.northbound.server import NorthboundServer
 from controller.optimizer.plan import Certificate, PlacementKey, Plan, PlannedEgress, PlannedTree
@@ -111,6 +113,8 @@ class PlayedBrain:
     cables: dict[PortRef, PortRef] = field(default_factory=dict)
     changes: list[int] = field(default_factory=list)
     watchers: set[asyncio.Event] = field(default_factory=set)
+    foresight: Foresight | None = None
+    drain_changes: int = 0
 
     def view(self) -> NetworkView:
         return self.now
@@ -172,6 +176,12 @@ class PlayedBrain:
         status.problems.append("spine1 (dpid 3) is not connected; check its controller address")
         return status
 
+    async def foresee(self, drained: frozenset[str]) -> Foresight | None:
+        return self.foresight
+
+    def drains_changed(self) -> None:
+        self.drain_changes += 1
+
     def intents_changed(self, revision: int) -> None:
         self.changes.append(revision)
 
@@ -201,7 +211,8 @@ class Served:
     async def _start(self) -> str:
         self.store = await SqliteStore.open(self.path / "heald.db")
         self.book = await IntentBook.load(self.store, self.brain.view().fabric.name)
-        self.server = NorthboundServer(self.book, self.brain)
+        self.drains = await DrainBook.load(self.store, self.brain.view().fabric.name)
+        self.server = NorthboundServer(self.book, self.drains, self.brain)
         address = await self.server.start(f"unix:{self.path}/api.sock")
         await self.server.set_ready(True)
         return address
