@@ -29,6 +29,7 @@ from controller.northbound.book import IntentBook
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
+from controller.ovsdb.manager import OvsdbManager
 from controller.store.contract import Put, Store, StoreError
 from heald.internal.v1 import session_pb2 as pb
 from heald.v1 import fabric_pb2
@@ -69,6 +70,7 @@ class Brain:
         epoch: int,
         fast: Worker,
         proof: Worker,
+        ovsdb: OvsdbManager,
     ) -> None:
         self._engine = engine
         self._book = book
@@ -76,6 +78,7 @@ class Brain:
         self._plan_key = plan_key
         self._epoch = epoch
         self._fast, self._proof = fast, proof
+        self._ovsdb = ovsdb
         self._processes: dict[str, SessionProcess] = {}
         self._statuses: asyncio.Queue[cmd.SetStatus] = asyncio.Queue()
         self._plans: asyncio.Queue[cmd.StorePlan] = asyncio.Queue()
@@ -112,6 +115,7 @@ class Brain:
         while True:
             await asyncio.sleep(TICK_S)
             self._handle(ev.Tick())
+            self._ovsdb.tick(self._engine.carrying(), time.monotonic())
 
     async def session_message(self, process: SessionProcess, message: pb.FromSession) -> None:
         if message.WhichOneof("message") == "readback":
@@ -256,6 +260,7 @@ class Brain:
             metrics_enabled=self._engine.metrics,
             problems=[
                 *self._engine.problems(),
+                *self._ovsdb.book.problems(),
                 *filter(None, [self._store_problem, kernels.problem]),
             ],
             processes={"brain": f"pid {os.getpid()}"},

@@ -25,6 +25,7 @@ from controller.northbound.book import IntentBook
 from controller.northbound.server import AddressError, NorthboundServer
 from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
+from controller.ovsdb.manager import OvsdbManager
 from controller.store.contract import KeyValue, StoreError
 from controller.store.sqlite import SqliteStore
 
@@ -106,7 +107,9 @@ async def _run(options: Options, fabric: Fabric) -> None:
             statuses={n: i.status for n, i in book.intents.items() if not i.withdrawing},
             now=now,
         )
-        brain = Brain(engine, book, store, plan_key, epoch, fast, proof)
+        ovsdb = OvsdbManager(fabric)
+        stack.callback(ovsdb.stop)
+        brain = Brain(engine, book, store, plan_key, epoch, fast, proof, ovsdb)
         stack.callback(brain.stop)
 
         interval_s = options.poll_interval_s if options.metrics else 0.0
@@ -122,6 +125,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
         stack.push_async_callback(server.stop)
         await sessions.start()
         stack.push_async_callback(sessions.stop)
+        ovsdb.start()
         # Switches connect and are read back while the workers get ready.
         running = loop.create_task(brain.run())
         if not kernels.is_complete():

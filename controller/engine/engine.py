@@ -393,6 +393,13 @@ class Engine:
             if egress in sets and any(ingress in s for s in sets):
                 yield name
 
+    def carrying(self) -> frozenset[str]:
+        """Links that are up and may carry traffic: all of them, once there is a plan."""
+        if self.plan is None and self._stored_plan is None:
+            return frozenset()
+        up = self.link_state.up
+        return frozenset(arc.link for arc in self.fabric.arcs if up[arc.index])
+
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""
         out = self.reconciler.problems()
