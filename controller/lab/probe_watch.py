@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import selectors
 import socket
 import struct
@@ -55,6 +56,10 @@ def _drain(tap: socket.socket, name: str, counts: Counter[tuple[int, str]]) -> N
             frame, (_, _, kind, _, _) = tap.recvfrom(128)
         except BlockingIOError:
             return
+        except OSError as error:
+            if error.errno != errno.ENETDOWN:
+                raise
+            return  # Said once when the interface goes down; it may come up again.
         if kind == _PACKET_OUTGOING:
             start = 34 if frame[12] == 0x08 else 54
             counts[int.from_bytes(frame[start : start + 2], "big"), name] += 1
