@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -33,7 +33,7 @@ TICK_MS = 1.0
 """Packets are sent, and die, a few at a time: nothing below this can be told apart."""
 QUIET_S = 0.15
 """Long enough to see what comes late."""
-BFD_MS, MULTIPLIER = 50, 3
+BFD_MS, MULTIPLIER = 100, 3
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Failure:
     mend: Callable[[], None]
 
 
-class Fabric:
+class Net:
     """A lab whose switches have their rules, and nobody else."""
 
     def __init__(self, lab: Lab) -> None:
@@ -196,15 +196,30 @@ class Loss:
     at_return: int = 0
 
 
-def measured(net: Fabric, pair: Pair, failures: list[Failure], settle_s: float) -> list[Loss]:
+def measured(
+    net: Net,
+    pair: Pair,
+    failures: list[Failure],
+    settled: Callable[[], bool] = lambda: True,
+) -> list[Loss]:
     """Each failure a few times, under both probes; the path afterwards once for each kind."""
     lab = net.lab
     source_port = net.source_port(pair)
     losses = []
     ours = UdpFlow(lab, pair.source, pair.target, rate_pps=RATE_PPS, first_source_port=source_port)
     theirs = UdpFlow(lab, *pair.by_hand, rate_pps=RATE_PPS, port=UDP_PORT)
+    (last,) = lab.fabric.host_by_name[pair.target].nics[0].attachments
+    (by_hand,) = lab.fabric.host_by_name[pair.by_hand[1]].nics[0].attachments
+    before = lab.port_counters(pair.egress)
     with ours, theirs:
-        time.sleep(QUIET_S)
+        for end in (last, by_hand):
+            wait_for(
+                "packets arrive",
+                lambda port=end.port: (
+                    lab.port_counters(pair.egress)[port].tx_packets
+                    > before[port].tx_packets + RATE_PPS / 10
+                ),
+            )
         for failure in failures:
             port = net.port(failure.at, failure.toward)
             backups = net.planned_backups(failure)
@@ -224,7 +239,8 @@ def measured(net: Fabric, pair: Pair, failures: list[Failure], settle_s: float) 
                     f"{failure.at} has seen the end of: {failure.name}",
                     lambda f=failure, p=port: net.is_live(f.at, p),
                 )
-                time.sleep(settle_s)
+                time.sleep(QUIET_S)
+                wait_for("all is as before", settled)
                 losses.append(Loss(failure.name, began, mended, time.time()))
     for loss in losses:
         loss.heald = _lost(ours, loss.began, loss.mended)
@@ -237,45 +253,55 @@ def _lost(flow: UdpFlow, began: float, ended: float) -> int:
     return sum(missing for when, missing in flow.received.holes if began <= when < ended)
 
 
-def judge(losses: Iterable[tuple[Pair, Loss]], most_at_return: int) -> None:
-    """Prints the medians, then compares them."""
-    by_kind: dict[tuple[str, str], list[Loss]] = {}
-    for pair, loss in losses:
-        by_kind.setdefault((loss.failure, f"{pair.ingress} to {pair.egress}"), []).append(loss)
-    print("\nlost, in ms (median of five)")
+def judge(losses: Sequence[tuple[Pair, Loss]]) -> None:
+    """Prints the medians of each pair, and compares those of all: switches take up the ports that
+    have died at their own pace, which scatters more than what is to be told apart."""
+    kinds = list(dict.fromkeys(loss.failure for _, loss in losses))
+    print(f"\nlost, in ms: medians of {REPETITIONS}, and of all pairs")
     wrong = []
-    for (failure, pair), found in by_kind.items():
-        heald = _ms(median(loss.heald for loss in found))
-        by_hand = _ms(median(loss.by_hand for loss in found))
-        worst = _ms(max(loss.heald for loss in found))
-        back = max(loss.at_return for loss in found)
-        print(
-            f"{failure:22} {pair:15} Heald {heald:6.1f} (worst {worst:6.1f})  by hand "
-            f"{by_hand:6.1f}  lost at return {back}"
-        )
+    for kind in kinds:
+        for pair in PAIRS:
+            _said(kind, f"{pair.ingress} to {pair.egress}", _of(losses, kind, pair))
+        heald, by_hand = _said(kind, "all", _of(losses, kind, None))
         if heald > AT_MOST * by_hand + TICK_MS:
-            wrong.append(f"{failure}, {pair}: {heald:.1f} ms, by hand {by_hand:.1f} ms")
-        if median(loss.at_return for loss in found) > most_at_return:
-            wrong.append(f"{failure}, {pair}: lost when traffic returned")
+            wrong.append(f"{kind}: {heald:.1f} ms, by hand {by_hand:.1f} ms")
+        if median(loss.at_return for loss in _of(losses, kind, None)) > 0:
+            wrong.append(f"{kind}: lost when traffic returned")
     assert not wrong, "\n".join(wrong)
+
+
+def _of(losses: Sequence[tuple[Pair, Loss]], kind: str, pair: Pair | None) -> list[Loss]:
+    return [loss for of, loss in losses if loss.failure == kind and pair in (of, None)]
+
+
+def _said(kind: str, pair: str, found: Sequence[Loss]) -> tuple[float, float]:
+    heald = _ms(median(loss.heald for loss in found))
+    by_hand = _ms(median(loss.by_hand for loss in found))
+    worst = _ms(max(loss.heald for loss in found))
+    returns = sum(loss.at_return > 0 for loss in found)
+    print(
+        f"{kind:22} {pair:15} Heald {heald:6.1f} (worst {worst:6.1f})  by hand {by_hand:6.1f}  "
+        f"returns with loss: {returns} of {len(found)}"
+    )
+    return heald, by_hand
 
 
 def _ms(packets: float) -> float:
     return packets / RATE_PPS * 1e3
 
 
-def prepared(lab: Lab, controller: LabController) -> Fabric:
+def prepared(lab: Lab, controller: LabController) -> Net:
     """With rules of Heald and by hand; then the controller is gone."""
     connect_everyone(controller)
     by_hand = HandMade(lab)
     for pair in PAIRS:
         by_hand.path(*pair.by_hand, pair.spine, pair.other, pair.bounce)
     controller.stop()
-    return Fabric(lab)
+    return Net(lab)
 
 
 @pytest.fixture(scope="module")
-def plain(start_lab: StartLab, start_controller: StartController) -> Fabric:
+def plain(start_lab: StartLab, start_controller: StartController) -> Net:
     lab = start_lab(LEAF_SPINE)
     return prepared(lab, start_controller(lab, options=["--fabric-nometrics"]))
 
@@ -283,7 +309,7 @@ def plain(start_lab: StartLab, start_controller: StartController) -> Fabric:
 @pytest.fixture(scope="module")
 def with_bfd(
     start_lab: StartLab, start_controller: StartController, tmp_path_factory: pytest.TempPathFactory
-) -> Fabric:
+) -> Net:
     file = tmp_path_factory.mktemp("bfd") / "leaf-spine.yaml"
     bfd = f"bfd: {{interval: {BFD_MS}ms, multiplier: {MULTIPLIER}}}"
     text = LEAF_SPINE.read_text(encoding="utf-8").replace("link: {", f"link: {{{bfd}, ", 1)
@@ -300,16 +326,27 @@ def bfd_is_up(lab: Lab) -> bool:
     return len(found.split()) == 2 * len(lab.fabric.links)
 
 
-def test_switches_are_as_quick_as_hand_made_groups(plain: Fabric) -> None:
-    losses = [
-        (pair, loss)
-        for pair in PAIRS
-        for loss in measured(plain, pair, plain.failures(pair), settle_s=QUIET_S)
+def is_watched(net: Net, a: str, b: str) -> bool:
+    """Whether both ends have agreed on the interval: a session begins with one of a second."""
+    ends = net.lab.interface(a, net.port(a, b)), net.lab.interface(b, net.port(b, a))
+    daemon = f"{net.lab.run_dir}/ovs-vswitchd.ctl"
+    said = [
+        net.lab.exec_in_namespace(["ovs-appctl", "-t", daemon, "bfd/show", end]).stdout
+        for end in ends
     ]
-    judge(losses, most_at_return=0)
+    return all(
+        f"RX Interval: Approx {BFD_MS}ms" in text and "Forwarding: true" in text for text in said
+    )
 
 
-def test_links_that_die_in_silence_are_found_by_bfd(with_bfd: Fabric) -> None:
+def test_switches_are_as_quick_as_hand_made_groups(plain: Net) -> None:
+    losses = [
+        (pair, loss) for pair in PAIRS for loss in measured(plain, pair, plain.failures(pair))
+    ]
+    judge(losses)
+
+
+def test_links_that_die_in_silence_are_found_by_bfd(with_bfd: Net) -> None:
     lab = with_bfd.lab
     losses = []
     for pair in PAIRS:
@@ -320,7 +357,12 @@ def test_links_that_die_in_silence_are_found_by_bfd(with_bfd: Fabric) -> None:
             lambda p=pair: lab.link_silent(p.ingress, p.spine),
             lambda p=pair: lab.link_heard(p.ingress, p.spine),
         )
-        losses += [(pair, loss) for loss in measured(with_bfd, pair, [silent], settle_s=QUIET_S)]
-    judge(losses, most_at_return=0)
+        losses += [
+            (pair, loss)
+            for loss in measured(
+                with_bfd, pair, [silent], lambda p=pair: is_watched(with_bfd, p.ingress, p.spine)
+            )
+        ]
+    judge(losses)
     found = median(_ms(loss.heald) for _, loss in losses)
     assert found < 5 * BFD_MS * MULTIPLIER
