@@ -33,7 +33,7 @@ TICK_MS = 1.0
 """Packets are sent, and die, a few at a time: nothing below this can be told apart."""
 QUIET_S = 0.15
 """Long enough to see what comes late."""
-BFD_MS, MULTIPLIER = 100, 3
+BFD_MS, MULTIPLIER = 100, 5
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
-from controller.engine.work import make
+from controller.engine.work import find_black_holes, make
 from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
 from controller.intents.selectors import resolve
@@ -155,6 +155,8 @@ class Brain:
             match command:
                 case cmd.RequestPlan():
                     self._spawn(self._plan(command.request))
+                case cmd.FindBlackHoles():
+                    self._spawn(self._find_black_holes(command))
                 case cmd.StorePlan():
                     self._plans.put_nowait(command)
                 case cmd.SetStatus():
@@ -185,6 +187,15 @@ class Brain:
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
         else:
             self._handle(made)
+
+    async def _find_black_holes(self, asked: cmd.FindBlackHoles) -> None:
+        try:
+            found = await self._proof.run(find_black_holes, asked)
+        except Exception as error:
+            _log.error("black holes could not be looked for", exc_info=error)
+            said = f"{type(error).__name__}: {error}"
+            found = ev.BlackHolesFound(asked.plan.id, (), said)
+        self._handle(found)
 
     async def _write_plans(self) -> None:
         while True:

@@ -13,6 +13,7 @@ import numpy as np
 
 from controller.dataplane.tables import Tables
 from controller.engine import events as ev
+from controller.engine.black_holes import BlackHoleBook
 from controller.engine.commands import (
     Command,
     LinksMeasured,
@@ -90,6 +91,9 @@ class Engine:
         self._starting = True
         self._measured_s = now
         self._links = LinkBook(fabric)
+        self._black_holes = BlackHoleBook(fabric)
+        # The plan that reachable switches have acknowledged last.
+        self._held: Plan | None = None
         self._planner = Planner(strategy)
         self._statuses = StatusBook(statuses)
         self._adopting = False
@@ -135,6 +139,8 @@ class Engine:
             case ev.PlanFailed():
                 self._planner.failed(event.request, event.error, now)
                 return [Log("error", f"no plan could be made: {event.error}")]
+            case ev.BlackHolesFound():
+                return self._black_holes.found(event)
             case ev.PlanStored():
                 self._plan_stored(event)
             case ev.SwitchConnected():
@@ -164,7 +170,7 @@ class Engine:
 
     def _next(self, now: float) -> list[Command]:
         """What follows from the state as it is, whatever event led to it."""
-        out: list[Command] = []
+        out = self._black_holes.due(self._held, self.link_state)
         if self._planner.wanted:
             previous = self._latest() or self._stored_plan
             settled = self._storing is None and self.reconciler.settled()
@@ -175,6 +181,7 @@ class Engine:
             out += self.reconciler.step(now, self._starting)
         self.committed = self.plan is not None and self.reconciler.committed()
         if self.committed:
+            self._held = self.plan
             self._committed_serial = self._planned_serial
             self._adopting &= bool(self.reconciler.in_state(SwitchState.ABSENT))
         self._adopting &= self._starting
@@ -410,6 +417,7 @@ class Engine:
             if not self.link_state.up[arc.index] and {arc.tail.switch, arc.head.switch} <= known
         }
         out += [f"link {name} is down" for name in sorted(down)]
+        out += self._black_holes.problems()
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")
         return out

@@ -10,7 +10,7 @@ from controller.dataplane.tables import SwitchTables
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine.engine import Engine
-from controller.engine.work import make
+from controller.engine.work import find_black_holes, make
 from controller.fabric.load import load
 from controller.fabric.model import Fabric, Link
 from controller.intents.model import IntentState, IntentStatus
@@ -57,6 +57,7 @@ class World:
         self.readable = True
         self.meddled: set[str] = set()
         self.requests: list[cmd.PlanRequest] = []
+        self._answered: set[int] = set()
         self._sessions: dict[str, int] = {}
         self._coming: deque[ev.Event] = deque()
         self._busy = True
@@ -132,6 +133,8 @@ class World:
                     self.requests.append(command.request)
                     if self.planning:
                         self.answer(command.request)
+                case cmd.FindBlackHoles():
+                    self.event(find_black_holes(command))
                 case cmd.StorePlan():
                     self.stored.append(command.plan)
                     self.event(ev.PlanStored(command.plan.id))
@@ -153,7 +156,11 @@ class World:
             if record.installed is not None:
                 self.holds[record.name] = record.installed
 
+    def unanswered(self) -> list[cmd.PlanRequest]:
+        return [r for r in self.requests if r.id not in self._answered]
+
     def answer(self, request: cmd.PlanRequest) -> None:
+        self._answered.add(request.id)
         self.event(make(request))
 
     def _answer_batch(self, command: cmd.SendBatch) -> None:
