@@ -334,7 +334,7 @@ class Engine:
 
     def _tick(self, now: float) -> list[Command]:
         out = self.reconciler.tick(now) + self.reconciler.audit(now)
-        self._links.settle(now)
+        self._links.settle(now, self.reconciler.can_carry)
         if self._starting and now - self._started_s >= STARTING_S:
             self._starting = False
             for switch in self._never_used():

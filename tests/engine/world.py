@@ -12,7 +12,7 @@ from controller.engine import events as ev
 from controller.engine.engine import Engine
 from controller.engine.work import find_black_holes, make
 from controller.fabric.load import load
-from controller.fabric.model import Fabric, Link
+from controller.fabric.model import Fabric, Link, PortRef
 from controller.intents.model import IntentState, IntentStatus
 from controller.optimizer.plan import Plan
 
@@ -110,8 +110,11 @@ class World:
 
     def link(self, link: Link, live: bool) -> None:
         for end in (link.a, link.b):
-            session = self._sessions[end.switch]
-            self.event(ev.PortChanged(end.switch, session, end.port, live))
+            self.port(end, live)
+
+    def port(self, end: PortRef, live: bool) -> None:
+        session = self._sessions[end.switch]
+        self.event(ev.PortChanged(end.switch, session, end.port, live))
 
     def meddle(self, switch: str) -> None:
         """Delete all rules of a switch behind the engine's back, until it is next read."""
