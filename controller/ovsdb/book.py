@@ -130,17 +130,6 @@ class Book:
         ]
         return out
 
-    def starting(self) -> list[str]:
-        """Links whose BFD is declared and can be managed, and that do not have it yet."""
-        return [
-            link.name
-            for link in self._fabric.links
-            if link.bfd is not None
-            and link.name not in self._given_up
-            and (ends := self._ends(link)) is not None
-            and not all(bfd.has(row, bfd.settings(link.bfd)) for row in ends)
-        ]
-
 
 def _some(names: Iterable[str]) -> str:
     found = list(names)

@@ -97,6 +97,20 @@ class EveryFailure:
         )
         return possible & (fates.lost | astray)
 
+    def joined(self, target: Nic) -> Mapping[str, int]:
+        """For each switch the sets in which what is left of the fabric joins it to the NIC."""
+        found = dict.fromkeys(self._switches, 0)
+        for port in target.attachments:
+            found[port.switch] |= self.alive(port)
+        changed = True
+        while changed:
+            changed = False
+            for arc in self._fabric.arcs:
+                more = found[arc.tail.switch] | self.alive(arc.tail) & found[arc.head.switch]
+                changed |= more != found[arc.tail.switch]
+                found[arc.tail.switch] = more
+        return found
+
     @staticmethod
     def _any(of: Iterable[int]) -> int:
         out = 0

@@ -1,6 +1,7 @@
 """Plans as they are made, in switches as they are compiled, under every failure that there is.
 
-``pytest -s`` prints how many pairs several failures leave without a way until the controller acts.
+``pytest -s`` prints how many pairs several failures leave without a way until the controller acts,
+though there is one.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ def packet(net: Fabric, a: Nic, b: Nic) -> dict[Field, int]:
 def lost(name: str, sets: Sequence[Failures]) -> dict[tuple[str, str], int]:
     """For each pair a bit for each set in which it may lose packets; LoopError if any can loop."""
     net, tables = compiled(name)
-    every = EveryFailure(net, tables, sets)
+    return lost_by(net, EveryFailure(net, tables, sets))
+
+
+def lost_by(net: Fabric, every: EveryFailure) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for a, b in pairs(net):
         for port in a.attachments:
@@ -95,16 +99,23 @@ def described(sets: Sequence[Failures], bits: int) -> list[Failures]:
 def judge(name: str, sets: Sequence[Failures]) -> None:
     """No loop, nothing lost in sets of one; says what is lost in the others."""
     began = time.process_time()
-    found = lost(name, sets)
+    net, tables = compiled(name)
+    every = EveryFailure(net, tables, sets)
+    found = lost_by(net, every)
+    joined = {b.id: every.joined(b) for b in net.nics}
+    helpless = {
+        (a.id, b.id): found[a.id, b.id] & joined[b.id][a.attachments[0].switch]
+        for a, b in pairs(net)
+    }
     single = sum(1 << i for i, failed in enumerate(sets) if len(failed) == 1)
     for pair, bits in found.items():
         assert not bits & single, (pair, described(sets, bits & single))
     said = []
     for n in sorted({len(failed) for failed in sets} - {1}):
         of_size = sum(1 << i for i, failed in enumerate(sets) if len(failed) == n)
-        share = sum((bits & of_size).bit_count() for bits in found.values())
+        share = sum((bits & of_size).bit_count() for bits in helpless.values())
         share /= len(found) * of_size.bit_count()
-        said.append(f"{n} at once lose packets of {share:.2%} of pairs")
+        said.append(f"{n} at once lose packets of {share:.2%} of pairs that are still joined")
     print(
         f"\n{name}: {len(sets)} sets of failures in {time.process_time() - began:.1f} s of CPU: "
         f"no loop, nothing lost in any single one; {', '.join(said)}"
