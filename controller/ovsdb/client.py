@@ -14,12 +14,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 
-import ovs.stream
-import ovs.timeval
-from ovs.db.idl import Transaction
-from ovs.poller import POLLIN, Poller
-
 from controller.ovsdb.database import Database
+from controller.ovsdb.library import POLLIN, Poller, Stream, Transaction, msec
 from controller.ovsdb.rows import Change, Report, Trouble
 
 CONNECT_MS = 5000
@@ -159,7 +155,7 @@ def _continued(transaction: Transaction) -> Transaction | None:
 
 def _try(remote: str) -> None:
     """The replica connects by itself, but does not say why it cannot."""
-    error, stream = ovs.stream.Stream.open_block(ovs.stream.Stream.open(remote), CONNECT_MS)
+    error, stream = Stream.open_block(Stream.open(remote), CONNECT_MS)
     if error:
         raise OvsdbError(os.strerror(error))
     stream.close()
@@ -184,4 +180,4 @@ def _resolved(address: str) -> str:
 
 
 def _now_ms() -> int:
-    return int(ovs.timeval.msec())
+    return int(msec())

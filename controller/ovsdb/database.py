@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ovs.db.idl import Idl, SchemaHelper, Transaction
-
 from controller.fabric.model import PortRef
 from controller.ovsdb.bfd import KEYS
+from controller.ovsdb.library import Idl, SchemaHelper, Transaction
 from controller.ovsdb.rows import Change, Contents, InterfaceRow, SwitchRows
 
 MARK = "heald"

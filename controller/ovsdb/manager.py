@@ -8,7 +8,6 @@ from collections.abc import Collection
 
 from controller.fabric.model import Fabric
 from controller.ovsdb.book import Book
-from controller.ovsdb.client import Client
 from controller.ovsdb.rows import Report, Trouble
 
 _log = logging.getLogger("heald.ovsdb")
@@ -22,14 +21,19 @@ class OvsdbManager:
         self._loop = asyncio.get_running_loop()
         self._said: dict[str, str] = {}
         names = {s.name: s.dpid for s in fabric.switches}
-        self._clients = {
-            address: Client(
-                address,
-                {names[s]: s for s, of in self.book.address_of.items() if of == address},
-                self._report,
-            )
-            for address in self.book.addresses
-        }
+        self._clients = {}
+        if self.book.addresses:
+            # Their library takes most of a second.
+            from controller.ovsdb.client import Client
+
+            self._clients = {
+                address: Client(
+                    address,
+                    {names[s]: s for s, of in self.book.address_of.items() if of == address},
+                    self._report,
+                )
+                for address in self.book.addresses
+            }
 
     def start(self) -> None:
         for client in self._clients.values():
