@@ -252,8 +252,20 @@ class SwitchStatus(_message.Message):
     last_error_time: _timestamp_pb2.Timestamp
     def __init__(self, name: _Optional[str] = ..., dpid: _Optional[int] = ..., connected: bool = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., peer: _Optional[str] = ..., openflow: _Optional[str] = ..., connects: _Optional[int] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., flows: _Optional[int] = ..., groups: _Optional[int] = ..., messages_sent: _Optional[int] = ..., description: _Optional[_Union[SwitchDescription, _Mapping]] = ..., missing_ports: _Optional[_Iterable[int]] = ..., foreign_entries: _Optional[int] = ..., last_error: _Optional[str] = ..., last_error_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class RefusedSwitch(_message.Message):
+    __slots__ = ("peer", "dpid", "reason", "time")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    dpid: int
+    reason: str
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, peer: _Optional[str] = ..., dpid: _Optional[int] = ..., reason: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class Status(_message.Message):
-    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes")
+    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "refused")
     class IntentsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -280,6 +292,7 @@ class Status(_message.Message):
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     version: str
     fabric: str
     fabric_version: int
@@ -292,4 +305,5 @@ class Status(_message.Message):
     problems: _containers.RepeatedScalarFieldContainer[str]
     time: _timestamp_pb2.Timestamp
     processes: _containers.ScalarMap[str, str]
-    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    refused: _containers.RepeatedCompositeFieldContainer[RefusedSwitch]
+    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ...) -> None: ...
