@@ -249,7 +249,7 @@ def measured(
                     lambda f=failure, p=port: net.is_live(f.at, p),
                 )
                 time.sleep(QUIET_S)
-                wait_for("all is as before", settled)
+                wait_for("all is as before", settled, timeout_s=60)
                 losses.append(Loss(failure.name, began, mended, time.time()))
     for loss in losses:
         loss.heald = _lost(ours, loss.began, loss.mended)
