@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from controller.lab.handle import Lab
@@ -74,3 +76,18 @@ def test_traffic_flows_over_what_is_left_of_two_cuts(lab: Lab, controller: LabCo
     finally:
         lab.link_up("leaf1", "spine2")
         lab.link_up("leaf4", "spine1")
+
+
+def test_a_switch_that_comes_back_without_rules_costs_nothing(
+    lab: Lab, controller: LabController
+) -> None:
+    wait_for("spine1 is used", lambda: uses(lab, 11))
+    with UdpFlow(lab, "h1", "h8", rate_pps=1000, source_ports=64) as flow:
+        wait_for("packets arrive", lambda: lab.port_counters("leaf4")[2].tx_packets > 500)
+        lab.switch_off("spine1")
+        wait_for("no leaf uses spine1", lambda: not uses(lab, 11), timeout_s=10)
+        back = time.time()
+        lab.switch_on("spine1")
+        wait_for("spine1 is used again", lambda: uses(lab, 11), timeout_s=30)
+    lost = [missing for when, missing in flow.received.holes if when >= back]
+    assert sum(lost) == 0

@@ -25,13 +25,14 @@ from controller.engine import plan_codec
 from controller.engine.engine import Engine
 from controller.engine.foresight import Foresight, foresee
 from controller.engine.wiring import WiringReport
-from controller.engine.work import make
+from controller.engine.work import find_black_holes, make
 from controller.intents.model import IntentStatus
 from controller.northbound.book import IntentBook
 from controller.northbound.drains import DrainBook, drained_links
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
+from controller.ovsdb.manager import OvsdbManager
 from controller.store.contract import Put, Store, StoreError
 from heald.internal.v1 import session_pb2 as pb
 from heald.v1 import fabric_pb2
@@ -59,6 +60,7 @@ class Brain:
         epoch: int,
         fast: Worker,
         proof: Worker,
+        ovsdb: OvsdbManager,
     ) -> None:
         self._engine = engine
         self._book = book
@@ -68,6 +70,7 @@ class Brain:
         self._plan_key = plan_key
         self._epoch = epoch
         self._fast, self._proof = fast, proof
+        self._ovsdb = ovsdb
         self._processes: dict[str, SessionProcess] = {}
         self._statuses: asyncio.Queue[cmd.SetStatus] = asyncio.Queue()
         self._plans: asyncio.Queue[cmd.StorePlan] = asyncio.Queue()
@@ -106,6 +109,7 @@ class Brain:
         while True:
             await asyncio.sleep(TICK_S)
             self._handle(ev.Tick())
+            self._ovsdb.tick(self._engine.carrying(), time.monotonic())
 
     async def _probe(self) -> None:
         while True:
@@ -160,6 +164,8 @@ class Brain:
             match command:
                 case cmd.RequestPlan():
                     self._spawn(self._plan(command.request))
+                case cmd.FindBlackHoles():
+                    self._spawn(self._find_black_holes(command))
                 case cmd.StorePlan():
                     self._plans.put_nowait(command)
                 case cmd.SetStatus():
@@ -200,6 +206,15 @@ class Brain:
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
         else:
             self._handle(made)
+
+    async def _find_black_holes(self, asked: cmd.FindBlackHoles) -> None:
+        try:
+            found = await self._proof.run(find_black_holes, asked)
+        except Exception as error:
+            _log.error("black holes could not be looked for", exc_info=error)
+            said = f"{type(error).__name__}: {error}"
+            found = ev.BlackHolesFound(asked.plan.id, (), said)
+        self._handle(found)
 
     async def _write_plans(self) -> None:
         while True:
@@ -290,6 +305,7 @@ class Brain:
             metrics_enabled=self._engine.metrics,
             problems=[
                 *self._engine.problems(),
+                *self._ovsdb.book.problems(),
                 *filter(None, [self._store_problem, kernels.problem]),
             ],
             processes={"brain": f"pid {os.getpid()}"},

@@ -29,6 +29,7 @@ from controller.northbound.drains import DrainBook, drained_links
 from controller.northbound.server import AddressError, NorthboundServer
 from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
+from controller.ovsdb.manager import OvsdbManager
 from controller.store.contract import KeyValue, StoreError
 from controller.store.sqlite import SqliteStore
 
@@ -114,7 +115,9 @@ async def _run(options: Options, fabric: Fabric) -> None:
             now=now,
             drained=drained_links(drains.drains, fabric),
         )
-        brain = Brain(engine, book, wanted, drains, store, plan_key, epoch, fast, proof)
+        ovsdb = OvsdbManager(fabric)
+        stack.callback(ovsdb.stop)
+        brain = Brain(engine, book, wanted, drains, store, plan_key, epoch, fast, proof, ovsdb)
         stack.callback(brain.stop)
 
         interval_s = options.poll_interval_s if options.metrics else 0.0
@@ -130,6 +133,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
         stack.push_async_callback(server.stop)
         await sessions.start()
         stack.push_async_callback(sessions.stop)
+        ovsdb.start()
         # Switches connect and are read back while the workers get ready.
         running = loop.create_task(brain.run())
         if not kernels.is_complete():

@@ -48,6 +48,16 @@ class RequestPlan:
     request: PlanRequest
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FindBlackHoles:
+    """Find out which pairs of switches lose packets under the plan that switches hold, with the
+    links that are down; answered by ``BlackHolesFound``."""
+
+    fabric: Fabric
+    plan: Plan
+    link_state: LinkState
+
+
 @dataclass(frozen=True, slots=True)
 class StorePlan:
     """Make the plan durable, then answer ``PlanStored``: nothing of it is sent before."""
@@ -118,6 +128,7 @@ class Log:
 
 Command: TypeAlias = (
     RequestPlan
+    | FindBlackHoles
     | StorePlan
     | SendBatch
     | ReadSwitch

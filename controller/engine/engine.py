@@ -14,6 +14,7 @@ import numpy as np
 from controller.dataplane.tables import Tables
 from controller.discovery.probe import Seal
 from controller.engine import events as ev
+from controller.engine.black_holes import BlackHoleBook
 from controller.engine.commands import (
     Command,
     LinksMeasured,
@@ -101,6 +102,9 @@ class Engine:
         self._links = LinkBook(fabric)
         self._links.drain(drained)
         self.wiring = WiringWatch(fabric, seal)
+        self._black_holes = BlackHoleBook(fabric)
+        # The plan that reachable switches have acknowledged last.
+        self._held: Plan | None = None
         self._planner = Planner(strategy)
         self._statuses = StatusBook(statuses)
         self._adopting = False
@@ -148,6 +152,8 @@ class Engine:
             case ev.PlanFailed():
                 self._planner.failed(event.request, event.error, now)
                 return [Log("error", f"no plan could be made: {event.error}")]
+            case ev.BlackHolesFound():
+                return self._black_holes.found(event)
             case ev.PlanStored():
                 self._plan_stored(event)
             case ev.SwitchConnected():
@@ -186,7 +192,7 @@ class Engine:
 
     def _next(self, now: float) -> list[Command]:
         """What follows from the state as it is, whatever event led to it."""
-        out: list[Command] = []
+        out = self._black_holes.due(self._held, self.link_state)
         if self._planner.wanted:
             previous = self._latest() or self._stored_plan
             settled = self._storing is None and self.reconciler.settled()
@@ -197,6 +203,7 @@ class Engine:
             out += self.reconciler.step(now, self._starting)
         self.committed = self.plan is not None and self.reconciler.committed()
         if self.committed:
+            self._held = self.plan
             self._committed_serial = self._planned_serial
             self._adopting &= bool(self.reconciler.in_state(SwitchState.ABSENT))
         self._adopting &= self._starting
@@ -383,7 +390,7 @@ class Engine:
 
     def _tick(self, now: float) -> list[Command]:
         out = self.reconciler.tick(now) + self.reconciler.audit(now)
-        self._links.settle(now)
+        self._links.settle(now, self.reconciler.can_carry)
         if self._starting and now - self._started_s >= STARTING_S:
             self._starting = False
             for switch in self._never_used():
@@ -468,6 +475,13 @@ class Engine:
             self.fabric, self.demands, self.link_state, self.plan, self._planner.strategy, drained
         )
 
+    def carrying(self) -> frozenset[str]:
+        """Links that are up and may carry traffic: all of them, once there is a plan."""
+        if self.plan is None and self._stored_plan is None:
+            return frozenset()
+        up = self.link_state.up
+        return frozenset(arc.link for arc in self.fabric.arcs if up[arc.index])
+
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""
         out = self.reconciler.problems()
@@ -479,6 +493,7 @@ class Engine:
         }
         out += self.wiring.problems()
         out += [f"link {name} is down" for name in sorted(down - self.wiring.barred - self.drained)]
+        out += self._black_holes.problems()
         if self._planner.last_error:
             out.append(f"planning failed: {self._planner.last_error}")
         return out

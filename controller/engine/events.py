@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from controller.dataplane.black_holes import Pair
 from controller.dataplane.tables import SwitchTables, Tables
 from controller.intents.demands import PinnedFlow, Reach
 from controller.openflow.decode import Description
@@ -184,6 +185,15 @@ class PlanFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class BlackHolesFound:
+    """``error``: why they could not be found out, in words."""
+
+    plan_id: int
+    pairs: tuple[Pair, ...]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PlanStored:
     plan_id: int
 
@@ -214,6 +224,7 @@ Event: TypeAlias = (
     | CountersRead
     | PlanMade
     | PlanFailed
+    | BlackHolesFound
     | PlanStored
     | Continued
     | Tick

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class LinkBook:
         self._ports = {end for link in fabric.links for end in (link.a, link.b)}
         self._arcs: dict[PortRef, list[int]] = {end: [] for end in self._ports}
         self._up: Bools = np.ones(len(fabric.arcs), dtype=np.bool_)
+        self._switches = {
+            end: (link.a.switch, link.b.switch) for link in fabric.links for end in (link.a, link.b)
+        }
         for arc in fabric.arcs:
             for end in (arc.tail, arc.head):
                 self._arcs[end].append(arc.index)
@@ -81,10 +84,11 @@ class LinkBook:
             if link.name in links:
                 self._update(link.a)
 
-    def settle(self, now: float) -> None:
-        """Let ports that have been live long enough carry traffic again."""
+    def settle(self, now: float, can_carry: Callable[[str], bool]) -> None:
+        """Let ports that have been live long enough carry traffic again, once both switches of
+        their link can."""
         for ref, since in list(self._live_since.items()):
-            if now - since >= RECOVERY_HOLD_S:
+            if now - since >= RECOVERY_HOLD_S and all(map(can_carry, self._switches[ref])):
                 del self._live_since[ref]
                 self._dead.discard(ref)
                 self._update(ref)

@@ -84,6 +84,11 @@ class Reconciler:
         records = [r for r in self.records.values() if r.connected]
         return bool(records) and self._tables is not None and all(map(self._settled, records))
 
+    def can_carry(self, switch: str) -> bool:
+        """Whether a switch to which links have come back may be sent packets again: not while it
+        may have no rules, for then it drops them. Before the first plan nobody has any."""
+        return self._tables is None or self.records[switch].filled
+
     def settled(self) -> bool:
         """Every switch of the fabric holds what the newest plan wants, and nothing older."""
         return self._tables is not None and all(map(self._settled, self.records.values()))

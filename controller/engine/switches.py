@@ -50,6 +50,8 @@ class SwitchRecord:
     audited: bool = False
     """A read-back is under way that only checks; it counts if no batch was sent since this one."""
     audited_at_batch: int = 0
+    filled: bool = False
+    """Known to have had rules in this session: one that has lost power comes back without."""
 
     @property
     def connected(self) -> bool:
@@ -58,17 +60,19 @@ class SwitchRecord:
     def connect(self, session: int, openflow: str, peer: str, now: float) -> None:
         self.session, self.openflow, self.peer = session, openflow, peer
         self.state, self.installed, self.since_s = SwitchState.READING, None, now
-        self.audited = False
+        self.audited = self.filled = False
         # Another switch may stand in its place now.
         self.description = None
         self.connects += 1
 
     def disconnect(self, reason: str, now: float) -> None:
         self.state, self.installed, self.since_s = SwitchState.ABSENT, None, now
+        self.filled = False
         self._note(reason, now)
 
     def read(self, tables: SwitchTables, foreign: int) -> None:
         self.installed, self.foreign = tables, foreign
+        self.filled |= bool(tables.flows)
         self.state = SwitchState.INSTALLING
 
     def fail(self, error: str, now: float) -> None:
@@ -80,6 +84,7 @@ class SwitchRecord:
 
     def settle(self, tables: SwitchTables) -> None:
         self.installed, self.state = tables, SwitchState.IN_SYNC
+        self.filled = True
         self.failures, self.trouble = 0, ""
 
     def _note(self, error: str, now: float) -> None:

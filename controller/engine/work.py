@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from controller.dataplane.black_holes import black_holes
 from controller.dataplane.compile import compile
-from controller.engine.commands import PlanKind, PlanRequest
-from controller.engine.events import PlanMade
+from controller.engine.commands import FindBlackHoles, PlanKind, PlanRequest
+from controller.engine.events import BlackHolesFound, PlanMade
 from controller.engine.judging import evaluate, worth_committing
 from controller.engine.planning import make_plan
 from controller.engine.repair import reweigh_dead
@@ -39,6 +42,12 @@ def make(request: PlanRequest) -> PlanMade:
     else:
         plan = previous
     return PlanMade(request.id, plan, compile(fabric, plan, demands), worth, running)
+
+
+def find_black_holes(asked: FindBlackHoles) -> BlackHolesFound:
+    """Pure, too."""
+    down = np.flatnonzero(~asked.link_state.up).tolist()
+    return BlackHolesFound(asked.plan.id, black_holes(asked.fabric, asked.plan, down))
 
 
 def _on_these_snapshots(plan: Plan, best: Certificate, request: PlanRequest) -> Plan:

@@ -14,6 +14,7 @@ from controller.fabric.document import Document
 from controller.fabric.errors import Problems
 from controller.fabric.model import (
     Accelerator,
+    Bfd,
     Fabric,
     Host,
     IpAddress,
@@ -24,7 +25,7 @@ from controller.fabric.model import (
     Switch,
     TrafficClass,
 )
-from controller.fabric.schema import FabricSpec, LinkSpec, NicKeys
+from controller.fabric.schema import BfdSpec, FabricSpec, LinkSpec, NicKeys
 from controller.fabric.validate import Validated, unknown
 
 ONLY_NIC = "eth0"
@@ -111,6 +112,7 @@ class _Builder:
             latency_s=defaults.latency if spec.latency is None else spec.latency,
             srlgs=tuple(sorted(set(spec.srlgs), key=natural)),
             medium=defaults.medium if spec.medium is None else spec.medium,
+            bfd=_bfd(defaults.bfd if spec.bfd is None else spec.bfd),
             source=source,
         )
 
@@ -193,3 +195,9 @@ class _Builder:
             kind = keys.kind or defaults.kind
             found.append(Accelerator(host, name, kind, model, nic, keys.domain, source))
         return tuple(sorted(found, key=lambda a: natural(a.name)))
+
+
+def _bfd(spec: BfdSpec | None) -> Bfd | None:
+    if spec is None or spec.interval is None:
+        return None
+    return Bfd(spec.interval, spec.multiplier)

@@ -101,6 +101,15 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Bfd:
+    """Bidirectional forwarding detection (RFC 5880): both ends of a link say every ``interval_ms``
+    that they hear the other; after ``multiplier`` intervals of silence the link is dead."""
+
+    interval_ms: int
+    multiplier: int = 3
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A cable between two switches, the same in both directions."""
 
@@ -111,6 +120,7 @@ class Link:
     latency_s: float
     srlgs: tuple[str, ...] = ()
     medium: str | None = None
+    bfd: Bfd | None = None
     source: Provenance | None = field(default=None, compare=False)
 
 

@@ -110,6 +110,17 @@ def rate_bps(value: object) -> float:
     return float(result)
 
 
+def bfd_interval_ms(value: object) -> int:
+    """``100ms`` and the like, in milliseconds."""
+    milliseconds = round(time_s(value) * 1e6) / 1e3
+    if not 1 <= milliseconds <= 10_000 or milliseconds % 1:
+        raise ValueError(
+            f"interval {quoted(str(value))} is impossible: it goes from 1ms to 10s, in whole "
+            "milliseconds"
+        )
+    return int(milliseconds)
+
+
 def time_s(value: object) -> float:
     """``500ns`` and the like, in seconds."""
     found = text(value, "a time like 500ns")

@@ -43,9 +43,11 @@ Ipv4 = Annotated[IPv4Address, PlainValidator(quantities.ipv4)]
 Ipv6 = Annotated[IPv6Address, PlainValidator(quantities.ipv6)]
 RateBps = Annotated[float, PlainValidator(quantities.rate_bps)]
 TimeS = Annotated[float, PlainValidator(quantities.time_s)]
+BfdIntervalMs = Annotated[int, PlainValidator(quantities.bfd_interval_ms)]
 Ovsdb = Annotated[str, PlainValidator(quantities.ovsdb)]
 Entries = Annotated[int, _number(1, 2**32 - 1, "number of table entries")]
 Dscp = Annotated[int, _number(0, 63, "DSCP")]
+BfdMultiplier = Annotated[int, _number(1, 255, "multiplier of BFD")]
 # Open vSwitch's linux-htb has that many queues on a port.
 Queue = Annotated[int, _number(0, 0xEFFF, "queue id")]
 Index = Annotated[int, _number(0, 0xFFFF, "number of a rail or plane")]
@@ -59,10 +61,27 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class BfdSpec(Spec):
+    """Short forms: the interval alone, or ``off``, which is one without interval."""
+
+    interval: Maybe[BfdIntervalMs] = None
+    multiplier: BfdMultiplier = 3
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {} if value == "off" else {"interval": value}
+        if isinstance(value, dict) and "interval" not in value:
+            raise ValueError("bfd has no interval: add one, like 100ms, or write `bfd: off`")
+        return value
+
+
 class LinkDefaults(Spec):
     capacity: Maybe[RateBps] = None
     latency: TimeS = 500e-9
     medium: Maybe[Word] = None
+    bfd: Maybe[BfdSpec] = None
 
 
 class NicDefaults(Spec):
@@ -178,6 +197,7 @@ class LinkSpec(Spec):
     latency: Maybe[TimeS] = None
     srlgs: OneOrMany[Name] = []
     medium: Maybe[Word] = None
+    bfd: Maybe[BfdSpec] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -11,9 +11,10 @@ directory.
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,7 @@ from controller.fabric.model import Fabric
 from controller.lab import inside, ovs, requirements
 from controller.lab.errors import LabError
 from controller.lab.launch import LabProcess, Progress
+from controller.lab.ovsdb_addresses import with_ovsdb
 from controller.lab.scale import scaled_topology
 from controller.lab.wiring import HostNic, scaled, wire
 
@@ -69,7 +71,8 @@ class Lab:
         Args:
             topology: a fabric, or its YAML file.
             scale: factor on every capacity; above 1 Gbit/s a lab refuses. A scaled copy of the
-                file is written to the run directory.
+                file is written to the run directory. So is one with the address of the lab's OVSDB
+                if the file declares BFD.
             controller: OpenFlow target of every bridge, seen from inside the lab's namespace. Set
                 once: a bridge that gets its first controller later forgets its flows.
             progress: called with a few words at each step.
@@ -84,6 +87,11 @@ class Lab:
         wiring = wire(fabric)
         process = LabProcess(wiring, controller, foreground, progress)
         file = topology if isinstance(topology, Path) else None
+        if file is not None and any(link.bfd for link in fabric.links):
+            text = with_ovsdb(
+                file.read_text(encoding="utf-8-sig") if text is None else text,
+                f"unix:{process.run_dir}/db.sock",
+            )
         if file is not None and text is not None:
             file = process.run_dir / file.name
             file.write_text(text, encoding="utf-8")
@@ -211,6 +219,25 @@ class Lab:
     def link_up(self, a: str, b: str) -> None:
         self._set_cables(a, b, "up")
 
+    def end_down(self, switch: str, port: int) -> None:
+        """Take one end of a cable down: there the port is down, at the other end carrier is."""
+        self._set_interfaces([self.interface(switch, port)], "down")
+
+    def end_up(self, switch: str, port: int) -> None:
+        self._set_interfaces([self.interface(switch, port)], "up")
+
+    def link_silent(self, a: str, b: str) -> None:
+        """Every cable between two switches loses all packets, and neither end sees it."""
+        for interface in self._interfaces_between(a, b):
+            self._tc(f"qdisc add dev {interface} clsact")
+            # One instruction: return TC_ACT_SHOT. It comes before the queues of Open vSwitch.
+            self._tc(f"filter add dev {interface} egress bpf da bytecode '1,6 0 0 2'")
+
+    def link_heard(self, a: str, b: str) -> None:
+        """The end of `link_silent`."""
+        for interface in self._interfaces_between(a, b):
+            self._tc(f"qdisc del dev {interface} clsact")
+
     def switch_down(self, switch: str) -> None:
         """Cut every cable of a switch; its OpenFlow session stays."""
         self._set_interfaces([i for (s, _), i in self._interface.items() if s == switch], "down")
@@ -228,6 +255,19 @@ class Lab:
         )
         self._interface[switch, one], self._interface[switch, other] = b, a
 
+    def switch_off(self, switch: str) -> None:
+        """As without power: no cable has carrier, the session is gone, and soon the tables."""
+        self.switch_down(switch)
+        self.vsctl("del-controller", self.bridge(switch))
+
+    def switch_on(self, switch: str, controller: str = DEFAULT_CONTROLLER) -> None:
+        """It comes back with empty tables, and looks for its controller."""
+        wiring = self.description.wiring
+        only = replace(wiring, bridges=tuple(b for b in wiring.bridges if b.switch == switch))
+        # A bridge that gets its first controller forgets all flows.
+        self.vsctl(*ovs.controller_commands(only, controller)[1:])
+        self.switch_up(switch)
+
     def port_down(self, switch: str, port: int) -> None:
         """Administratively, through OpenFlow."""
         self.ovs_ofctl("mod-port", switch, str(port), "down")
@@ -236,18 +276,26 @@ class Lab:
         self.ovs_ofctl("mod-port", switch, str(port), "up")
 
     def _set_cables(self, a: str, b: str, state: str) -> None:
+        self._set_interfaces(self._interfaces_between(a, b), state)
+
+    def _interfaces_between(self, a: str, b: str) -> Sequence[str]:
+        """Those of switches, on all cables between two nodes."""
         wiring = self.description.wiring
-        ends = [
-            [cable.a.interface, cable.b.interface]
+        found = [
+            end.interface
             for cable in wiring.cables
             if {cable.a.switch, cable.b.switch} == {a, b}
+            for end in (cable.a, cable.b)
         ]
-        ends += [
-            [nic.port.interface] for nic in wiring.nics if {nic.host, nic.port.switch} == {a, b}
+        found += [
+            nic.port.interface for nic in wiring.nics if {nic.host, nic.port.switch} == {a, b}
         ]
-        if not ends:
+        if not found:
             raise LabError(f"There is no cable between {a} and {b}")
-        self._set_interfaces([interface for pair in ends for interface in pair], state)
+        return found
+
+    def _tc(self, command: str) -> None:
+        inside.run(self.pid, self.run_dir, ["tc", *shlex.split(command)])
 
     def _set_interfaces(self, interfaces: Sequence[str], state: str) -> None:
         script = "".join(f"link set dev {interface} {state}\n" for interface in interfaces)

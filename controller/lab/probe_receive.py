@@ -34,6 +34,8 @@ class ReceiveReport:
         reordered: packets that came after one with a higher number.
         max_gap_ms: the longest time between two arrivals, and where it began.
         max_hole: the longest run of numbers that never came.
+        holes: each run of numbers that never came: the time (seconds since 1970) at which the last
+            packet before it arrived, and its length.
         bps: received bit/s of payload between the first and the last arrival.
         source_ports: packets by UDP source port.
         dscps: packets by DSCP.
@@ -46,6 +48,7 @@ class ReceiveReport:
     max_gap_ms: float = 0.0
     max_gap_after: int = -1
     max_hole: int = 0
+    holes: list[tuple[float, int]] = field(default_factory=list)
     payload_bytes: int = 0
     duration_s: float = 0.0
     bps: float = 0.0
@@ -112,6 +115,8 @@ class _Counts:
         self._dscps: Counter[int] = Counter()
         self._first = self._last = 0.0
         self._latest = self._highest = -1
+        self._jumps: list[tuple[float, int, int]] = []
+        """When, and between which numbers; packets in between may have come later."""
 
     def add(self, sequence: int, arrival: float, size: int, source_port: int, dscp: int) -> None:
         report = self._report
@@ -126,6 +131,8 @@ class _Counts:
         elif (gap := (arrival - self._last) * 1e3) > report.max_gap_ms:
             report.max_gap_ms, report.max_gap_after = gap, self._latest
         report.reordered += sequence < self._highest
+        if sequence > self._highest + 1 and report.received:
+            self._jumps.append((self._last, self._highest + 1, sequence))
         report.received += 1
         report.payload_bytes += size
         self._highest = max(self._highest, sequence)
@@ -138,6 +145,11 @@ class _Counts:
         seen = bytes(self._seen[: self._highest + 1])
         report.missing = seen.count(0)
         report.max_hole = max(map(len, seen.split(b"\1")), default=0)
+        report.holes = [
+            (when, missing)
+            for when, first, end in self._jumps
+            if (missing := seen.count(0, first, end))
+        ]
         report.duration_s = self._last - self._first
         if report.duration_s > 0:
             report.bps = report.payload_bytes * 8 / report.duration_s

@@ -57,9 +57,9 @@ def _drain(tap: socket.socket, name: str, counts: Counter[tuple[int, str]]) -> N
         except BlockingIOError:
             return
         except OSError as error:
-            if error.errno == errno.ENETDOWN:
-                return  # Said once; it sends nothing until it is up again.
-            raise
+            if error.errno != errno.ENETDOWN:
+                raise
+            return  # Said once when the interface goes down; it may come up again.
         if kind == _PACKET_OUTGOING:
             start = 34 if frame[12] == 0x08 else 54
             counts[int.from_bytes(frame[start : start + 2], "big"), name] += 1

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, permutations
 
-from controller.dataplane.tables import Phase
+from controller.dataplane.tables import Phase, SwitchTables
+from controller.dataplane.walk import Walker, dead_ports
 from controller.engine import events as ev
 from controller.engine.commands import PlanKind
 from controller.engine.switches import SwitchState
 from controller.intents.model import IntentState
 from controller.openflow.decode import Description
+from controller.openflow.model import Field
+from tests.dataplane.fabrics import packet
 from tests.engine.world import World, everyone, fabric
 
 
@@ -318,3 +321,43 @@ def test_what_ended_the_last_session_and_what_a_switch_is_are_remembered() -> No
     assert record.description is None
     world.event(ev.SwitchDescribed("leaf2", 1, said))
     assert record.description is None
+
+
+def test_a_switch_that_comes_back_without_rules_is_sent_nothing_before_it_has_them() -> None:
+    """spine1 loses power; its links are live again long before it finds its controller."""
+    net = fabric()
+    it = World(net, everyone(net))
+    it.connect()
+    it.pass_time(1)
+
+    def arrives() -> bool:
+        dead = dead_ports(net, switches=["spine1"] if off else [])
+        walker = Walker(net, it.holds, dead)
+        return all(
+            end.reached(b)
+            for a, b in permutations(net.nics, 2)
+            for end in walker.walk(
+                a.attachments[0], packet(a, b) | {Field.ETH_DST: net.gateway_mac}
+            )
+        )
+
+    off = True
+    its = [link for link in net.links if "spine1" in (link.a.switch, link.b.switch)]
+    it.disconnect("spine1")
+    for link in its:
+        it.port(link.a, False)
+    it.pass_time(1)
+    assert arrives()
+    it.holds["spine1"] = SwitchTables()
+    off = False
+    for link in its:
+        it.port(link.a, True)
+    for _ in range(5):
+        it.pass_time(1)
+        assert arrives()
+    assert not it.engine.link_state.up.all()
+    it.connect("spine1")
+    for _ in range(5):
+        it.pass_time(1)
+        assert arrives()
+    assert it.engine.link_state.up.all()

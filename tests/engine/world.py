@@ -11,9 +11,9 @@ from controller.discovery.probe import KEY_BYTES, Seal
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine.engine import Engine
-from controller.engine.work import make
+from controller.engine.work import find_black_holes, make
 from controller.fabric.load import load
-from controller.fabric.model import Fabric, Link
+from controller.fabric.model import Fabric, Link, PortRef
 from controller.intents.model import IntentState, IntentStatus
 from controller.optimizer.plan import Plan
 
@@ -58,6 +58,7 @@ class World:
         self.readable = True
         self.meddled: set[str] = set()
         self.requests: list[cmd.PlanRequest] = []
+        self._answered: set[int] = set()
         self._sessions: dict[str, int] = {}
         self._coming: deque[ev.Event] = deque()
         self._busy = True
@@ -111,8 +112,11 @@ class World:
 
     def link(self, link: Link, live: bool) -> None:
         for end in (link.a, link.b):
-            session = self._sessions[end.switch]
-            self.event(ev.PortChanged(end.switch, session, end.port, live))
+            self.port(end, live)
+
+    def port(self, end: PortRef, live: bool) -> None:
+        session = self._sessions[end.switch]
+        self.event(ev.PortChanged(end.switch, session, end.port, live))
 
     def meddle(self, switch: str) -> None:
         """Delete all rules of a switch behind the engine's back, until it is next read."""
@@ -134,6 +138,8 @@ class World:
                     self.requests.append(command.request)
                     if self.planning:
                         self.answer(command.request)
+                case cmd.FindBlackHoles():
+                    self.event(find_black_holes(command))
                 case cmd.StorePlan():
                     self.stored.append(command.plan)
                     self.event(ev.PlanStored(command.plan.id))
@@ -155,7 +161,11 @@ class World:
             if record.installed is not None:
                 self.holds[record.name] = record.installed
 
+    def unanswered(self) -> list[cmd.PlanRequest]:
+        return [r for r in self.requests if r.id not in self._answered]
+
     def answer(self, request: cmd.PlanRequest) -> None:
+        self._answered.add(request.id)
         self.event(make(request))
 
     def _answer_batch(self, command: cmd.SendBatch) -> None:

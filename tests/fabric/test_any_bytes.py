@@ -52,7 +52,7 @@ def test_a_damaged_file(at: int, cut: int, insert: bytes) -> None:
 KEY_WORDS = """
     fabric defaults gateway classes switches hosts links link nic accelerator capacity latency mac
     ipv4 ipv6 dscp queue dpid role pod limits flows ovsdb ips rail attach nics accelerators labels
-    kind model domain ends name srlgs medium leaf1 spine1 h1 << x/y
+    kind model domain ends name srlgs medium bfd interval multiplier leaf1 spine1 h1 << x/y
 """
 SCALAR_WORDS = r"""
     leaf1 leaf1:1 spine1:2 1 0 -1 0x1f 400G 1M 5ns ~ null on .nan .inf 12:30:45 10.0.0.1 ::1 a%b

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.fabric.load import TopologyErrors, load
-from controller.fabric.model import Fabric, PortRef, TrafficClass
+from controller.fabric.model import Bfd, Fabric, PortRef, TrafficClass
 from tests.fabric.samples import GOOD
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
@@ -102,6 +102,19 @@ links:
     assert (link.latency_s, link.srlgs, link.medium) == (0.003, ("duct1", "duct2"), "fibre")
 
 
+def test_links_have_the_bfd_of_the_defaults_unless_they_say_otherwise() -> None:
+    fabric = read("""\
+fabric: f
+defaults: {link: {capacity: 1G, bfd: {interval: 100ms, multiplier: 5}}}
+switches: {a: , b: }
+links:
+  - [a:1, b:1]
+  - {ends: [a:2, b:2], bfd: 0.02s}
+  - {ends: [a:3, b:3], bfd: off}
+""")
+    assert [link.bfd for link in fabric.links] == [Bfd(100, 5), Bfd(20, 3), None]
+
+
 def test_provenance_is_the_line_of_the_element() -> None:
     fabric = read(GOOD)
     assert str(fabric.switches[1].source) == "f.yaml:5:3"
@@ -163,6 +176,23 @@ links:
     assert any("datapath id 0x1 is used twice, first at line 4" in p for p in found)
     assert any("9:16: port leaf1:1 is used twice, first at line 8" in p for p in found)
     assert len(found) == len(expected) + 2
+
+
+NO_BFD = {
+    "{multiplier: 3}": "bfd has no interval",
+    "1.5ms": "whole milliseconds",
+    "0ms": "1ms to 10s",
+    "on": "no time",
+    "": "nothing here",
+    "{interval: 10ms, multiplier: 0}": "1 to 255",
+    "{interval: 10ms, mult: 3}": "known are interval, multiplier",
+}
+
+
+@pytest.mark.parametrize(("bfd", "text"), NO_BFD.items())
+def test_bfd_that_cannot_be(bfd: str, text: str) -> None:
+    (found,) = problems(GOOD + f"  - {{ends: [leaf1:90, leaf2:90], capacity: 1G, bfd: {bfd}}}\n")
+    assert text in found
 
 
 # Each case: what is put in place of what in GOOD; the one problem it must give.

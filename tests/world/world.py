@@ -16,6 +16,7 @@ from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine.engine import Engine
 from controller.engine.switches import SwitchState
+from controller.engine.work import find_black_holes
 from controller.fabric.model import Fabric
 from controller.intents.kinds import expand
 from controller.intents.model import IntentSpec, IntentStatus
@@ -163,6 +164,8 @@ class World:
                     optimise = command.request.kind is cmd.PlanKind.OPTIMISE
                     queue = self.queues["proof" if optimise else "fast"]
                     queue.put(partial(self._plan, command.request))
+                case cmd.FindBlackHoles():
+                    self.queues["proof"].put(partial(self._find_black_holes, command))
                 case cmd.StorePlan():
                     self.queues["store"].put(partial(self._store, command.plan))
                 case cmd.SendBatch():
@@ -174,6 +177,9 @@ class World:
                     self.queues["down"].put(partial(self._read_back, command))
                 case cmd.SetStatus():
                     self.statuses[command.intent] = command.status
+
+    def _find_black_holes(self, asked: cmd.FindBlackHoles) -> None:
+        self._handle(find_black_holes(asked))
 
     def _plan(self, request: cmd.PlanRequest) -> None:
         self._handle(remembered(request))

@@ -1,0 +1,68 @@
+"""All databases of the fabric's switches, for the event loop of the brain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+
+from controller.fabric.model import Fabric
+from controller.ovsdb.book import Book
+from controller.ovsdb.rows import Report, Trouble
+
+_log = logging.getLogger("heald.ovsdb")
+
+
+class OvsdbManager:
+    """To be used in the event loop alone. Nothing here waits: clients have threads of their own."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.book = Book(fabric)
+        self._loop = asyncio.get_running_loop()
+        self._said: dict[str, str] = {}
+        names = {s.name: s.dpid for s in fabric.switches}
+        self._clients = {}
+        if self.book.addresses:
+            # Their library takes most of a second.
+            from controller.ovsdb.client import Client
+
+            self._clients = {
+                address: Client(
+                    address,
+                    {names[s]: s for s, of in self.book.address_of.items() if of == address},
+                    self._report,
+                )
+                for address in self.book.addresses
+            }
+
+    def start(self) -> None:
+        for client in self._clients.values():
+            client.start()
+
+    def stop(self) -> None:
+        for client in self._clients.values():
+            client.stop()
+
+    def tick(self, carrying: Collection[str], now: float) -> None:
+        """``carrying``: the links whose traffic there is to lose."""
+        for address, changes in self.book.changes(carrying, now).items():
+            for change in changes:
+                words = " ".join(f"{k}={v}" for k, v in change.settings.items()) or "none"
+                _log.info("%s: BFD %s", change.port, words)
+            self._clients[address].change(changes)
+
+    def _report(self, address: str, report: Report) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._reported, address, report)
+        except RuntimeError:
+            pass  # The loop has ended.
+
+    def _reported(self, address: str, report: Report) -> None:
+        self.book.reported(address, report)
+        said = report.text if isinstance(report, Trouble) else ""
+        if self._said.get(address, "") != said:
+            self._said[address] = said
+            if said:
+                _log.warning("%s: %s", address, said)
+            else:
+                _log.info("%s: connected", address)
