@@ -36,6 +36,8 @@ from heald.v1 import fabric_pb2
 _log = logging.getLogger("heald.brain")
 
 TICK_S = 0.25
+CHANGE = "-change"
+"""Ends the key of what the newest plan has other than the one that is stored in full."""
 _PROBLEMS = 3
 _STORE_RETRY_S = 1.0
 LATE_S = 0.02
@@ -165,6 +167,9 @@ class Brain:
                         process.send(translate.read_back_request(command, dpid))
                 case cmd.Continue():
                     asyncio.get_running_loop().call_soon(self._handle, ev.Continued())
+                case cmd.FollowLinks():
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(command.after_s, self._handle, ev.LinksDue())
                 case cmd.LinksMeasured():
                     self._tell()
                 case cmd.Log():
@@ -185,9 +190,16 @@ class Brain:
     async def _write_plans(self) -> None:
         while True:
             command = await self._plans.get()
-            put = Put(self._plan_key, plan_codec.encode(command.plan))
+            began = time.monotonic()
+            plan, base = command.plan, command.base
+            if base is not None:
+                put = Put(self._plan_key + CHANGE, plan_codec.encode_change(base, plan))
+            elif command.body is not None:
+                put = Put(self._plan_key, plan_codec.numbered(plan.id, command.body))
+            else:
+                put = Put(self._plan_key, plan_codec.encode(plan))
             await self._durably(partial(self._store.txn, [], [put]))
-            self._handle(ev.PlanStored(command.plan.id))
+            self._handle(ev.PlanStored(plan.id, began))
 
     async def _write_statuses(self) -> None:
         """In order; statuses of different intents that wait together become one transaction."""

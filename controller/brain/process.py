@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from controller.brain import translate
-from controller.brain.brain import Brain, wanted_intents
+from controller.brain.brain import CHANGE, Brain, wanted_intents
 from controller.brain.session_socket import SessionSocket
 from controller.brain.workers import Worker, die_with_parent
 from controller.engine import plan_codec
@@ -25,7 +25,7 @@ from controller.northbound.book import IntentBook
 from controller.northbound.server import AddressError, NorthboundServer
 from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
-from controller.store.contract import KeyValue, StoreError
+from controller.store.contract import Put, StoreError
 from controller.store.sqlite import SqliteStore
 
 _log = logging.getLogger("heald.brain")
@@ -87,7 +87,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
         epoch = await store.next_epoch(at_least=int(time.time()))
         book = await IntentBook.load(store, fabric.name, SITE)
         plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
-        stored = await store.get(plan_key)
+        stored_plan = await _stored_plan(store, plan_key)
 
         fast = Worker("fast", niceness=0, compiles=False)
         stack.callback(fast.stop)
@@ -100,7 +100,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
             strategy=options.strategy,
             metrics=options.metrics,
             interval_s=options.poll_interval_s,
-            stored_plan=_stored_plan(stored),
+            stored_plan=stored_plan,
             intents=wanted_intents(book, fabric),
             withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
             statuses={n: i.status for n, i in book.intents.items() if not i.withdrawing},
@@ -150,15 +150,22 @@ async def _run(options: Options, fabric: Fabric) -> None:
         _log.info("stopping; switches keep forwarding")
 
 
-def _stored_plan(stored: KeyValue | None) -> Plan | None:
+async def _stored_plan(store: SqliteStore, key: str) -> Plan | None:
+    """The newest, which is then stored in full."""
+    stored, change = await store.get(key), await store.get(key + CHANGE)
     if stored is None:
         return None
     try:
-        return plan_codec.decode(stored.value)
+        base = plan = plan_codec.decode(stored.value)
+        if change is not None:
+            plan = plan_codec.decode_change(base, change.value)
     except ValueError as error:
         # Of another release, say. Switches are read back in any case, so a new plan does no harm.
         _log.error("%s; a new plan is made", error)
         return None
+    if plan is not base:
+        await store.txn([], [Put(key, plan_codec.encode(plan))])
+    return plan
 
 
 async def _watch_parent(stopping: asyncio.Event) -> asyncio.Task[None]:

@@ -37,3 +37,10 @@ def same_on_switches(a: Plan, b: Plan) -> bool:
 def unroutable(plan: Plan, demands: Demands) -> tuple[DemandKey, ...]:
     """Demands that the plan has no path for."""
     return tuple(key for key in demands.keys if PlacementKey(*key) not in plan.weights)
+
+
+def differ_in_weights_only(a: Plan, b: Plan) -> bool:
+    """Whether tables of one become those of the other by other weights of the same groups."""
+    return (a.egresses, a.trees, a.zones) == (b.egresses, b.trees, b.zones) and (
+        a.weights.keys() == b.weights.keys()
+    )

@@ -141,6 +141,8 @@ class World:
                         self._answer_batch(command)
                 case cmd.Continue():
                     self.event(ev.Continued())
+                case cmd.FollowLinks():
+                    self.event(ev.LinksDue())
                 case cmd.ReadSwitch():
                     self._read(command.switch, command.session)
                     self.meddled.discard(command.switch)
