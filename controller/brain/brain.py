@@ -281,6 +281,18 @@ class Brain:
             )
         for process in dict.fromkeys(self._processes.values()):
             status.processes[process.name] = "attached"
+        for repair in self._engine.repairs.last:
+            told = status.repairs.add(
+                plan=repair.plan_id,
+                gathered_s=repair.gathered_s - repair.heard_s,
+                planned_s=max(0.0, repair.planned_s - repair.gathered_s),
+                stored_s=max(0.0, repair.stored_s - repair.planned_s),
+                installed_s=max(0.0, repair.installed_s - repair.stored_s),
+                optimised_s=max(0.0, repair.optimised_s - repair.heard_s),
+                switches=repair.switches,
+                messages=repair.messages,
+            )
+            told.heard_time.FromNanoseconds(int((wall - now + repair.heard_s) * 1e9))
         for record in self._engine.reconciler.records.values():
             switch = status.switches.add(
                 name=record.name,

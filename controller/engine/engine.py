@@ -242,6 +242,8 @@ class Engine:
             self._stored_in_full = accepted.plan
             out = self._take_up(accepted, now)
             return [Log("info", f"adopted plan {event.plan.id}"), *out]
+        if asked.serial == self._serial:
+            self.repairs.optimised(now)
         reason = asked.reason
         if current is not None:
             same = same_on_switches(current, accepted.plan)

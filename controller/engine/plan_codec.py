@@ -32,7 +32,7 @@ def numbered(plan_id: int, body: bytes) -> bytes:
 
 
 def encode_change(base: Plan, plan: Plan) -> bytes:
-    """What of ``plan`` is not in ``base``, from which only id, versions, weights and loads differ."""
+    """What of ``plan`` is not in ``base``: only id, versions, weights and loads may differ."""
     rows = zip(plan.weights.items(), base.weights.values(), strict=True)
     changed = [[*key, sorted(row.items())] for (key, row), old in rows if row is not old]
     document = {

@@ -15,7 +15,8 @@ KEPT = 32
 class Repair:
     """Times are seconds of the engine's clock: when the first port was reported, when planning
     began, when storing did, when it was stored and the first message sent, and when the last
-    barrier was answered; 0 for what is still to come."""
+    barrier was answered; and when it was known what is best over the links that live. 0 for what is
+    still to come."""
 
     plan_id: int
     heard_s: float
@@ -25,6 +26,7 @@ class Repair:
     installed_s: float = 0.0
     switches: int = 0
     messages: int = 0
+    optimised_s: float = 0.0
 
 
 class Repairs:
@@ -60,3 +62,8 @@ class Repairs:
         for n, repair in enumerate(self.last):
             if repair.stored_s and not repair.installed_s and repair.plan_id not in unanswered:
                 self.last[n] = replace(repair, installed_s=now)
+
+    def optimised(self, now: float) -> None:
+        """A plan for the links as they are is there, or the running one is as good."""
+        if self.last and not self.last[-1].optimised_s:
+            self.last[-1] = replace(self.last[-1], optimised_s=now)
