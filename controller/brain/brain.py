@@ -10,7 +10,6 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -21,7 +20,6 @@ from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
-from controller.engine.work import make
 from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
 from controller.intents.selectors import resolve
@@ -180,7 +178,7 @@ class Brain:
     async def _plan(self, request: cmd.PlanRequest) -> None:
         worker = self._proof if request.kind is cmd.PlanKind.OPTIMISE else self._fast
         try:
-            made = await worker.run(make, request)
+            made = await worker.make(request)
         except Exception as error:
             _log.error("planning failed", exc_info=error)
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
@@ -317,7 +315,10 @@ class Brain:
                     int((wall - now + record.last_error_s) * 1e9)
                 )
             if record.description is not None:
-                switch.description.CopyFrom(
-                    fabric_pb2.SwitchDescription(**asdict(record.description))
-                )
+                said = record.description
+                switch.description.manufacturer = said.manufacturer
+                switch.description.hardware = said.hardware
+                switch.description.software = said.software
+                switch.description.serial = said.serial
+                switch.description.datapath = said.datapath
         return status

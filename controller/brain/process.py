@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -55,6 +56,9 @@ def main(options: Options) -> int:
     """Runs until told to stop; returns the exit code. Errors are on stderr by then."""
     if options.parent_pid is not None:
         die_with_parent(options.parent_pid)
+    # Plans and tables are millions of objects without cycles: to look through all of them takes up
+    # to a second, in which nothing else happens. What dies young is still found.
+    gc.set_threshold(50_000, 20, 10_000)
     try:
         fabric = replace(load(options.topology.read_bytes(), str(options.topology)), version=1)
     except OSError as error:
@@ -89,9 +93,9 @@ async def _run(options: Options, fabric: Fabric) -> None:
         plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
         stored_plan = await _stored_plan(store, plan_key)
 
-        fast = Worker("fast", niceness=0, compiles=False)
+        fast = Worker("fast", niceness=0, compiles=False, fabric=fabric)
         stack.callback(fast.stop)
-        proof = Worker("proof", niceness=BACKGROUND_NICENESS, compiles=True)
+        proof = Worker("proof", niceness=BACKGROUND_NICENESS, compiles=True, fabric=fabric)
         stack.callback(proof.stop)
 
         now = time.monotonic()

@@ -28,7 +28,7 @@ from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Answered, Planner, Reason, Snapshots
 from controller.engine.plans import covers, same_on_switches, unroutable
 from controller.engine.reconciler import Reconciler
-from controller.engine.repair import Crossings
+from controller.engine.repair import Crossings, Repaired
 from controller.engine.repairs import Repairs
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
@@ -36,7 +36,7 @@ from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.intents.expand import connectivity
 from controller.intents.model import IntentStatus
-from controller.optimizer.plan import PlacementKey, Plan
+from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
 STARTING_S = 10.0
@@ -50,9 +50,10 @@ FOLLOW_PAUSE_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class _Accepted:
-    """A plan on its way to the switches, or there: ``base``, but for the weights of the placements
-    that are ``moved``. ``serial`` is that of the snapshots it serves. ``means``: all that switches
-    should hold, or those groups that are others than under the plan before."""
+    """A plan on its way to the switches, or there: ``base``, but for weights that are ``moved``.
+
+    ``serial`` is that of the snapshots it serves. ``means``: all that switches should hold, or the
+    groups that are others than under the plan before."""
 
     plan: Plan
     base: Plan
@@ -60,7 +61,7 @@ class _Accepted:
     serial: int
     demands: Demands
     means: ev.Compiled | ev.Respread
-    moved: frozenset[PlacementKey] = frozenset()
+    moved: Repaired | None = None
 
 
 class Engine:
@@ -134,7 +135,17 @@ class Engine:
         return out + self._next(now)
 
     def handle(self, event: ev.Event, now: float) -> list[Command]:
+        if isinstance(event, ev.BatchDone) and not self._batch_done(event, now):
+            return []
         return self._take(event, now) + self._next(now)
+
+    def _batch_done(self, event: ev.BatchDone, now: float) -> bool:
+        """Returns whether anything follows from it: of hundreds of answers, only from the last."""
+        if not self.reconciler.current(event.switch, event.session):
+            return False
+        follows = self.reconciler.batch_done(event)
+        self.repairs.acknowledged(self.reconciler.unanswered, now)
+        return follows
 
     def _take(self, event: ev.Event, now: float) -> list[Command]:
         match event:
@@ -164,8 +175,7 @@ class Engine:
                 installed = self.reconciler.records[event.switch].installed
                 self._measurements.add(event, installed)
             case ev.BatchDone():
-                self.reconciler.batch_done(event)
-                self.repairs.acknowledged(self.reconciler.unanswered, now)
+                pass  # seen to above
             case ev.BatchFailed():
                 return self.reconciler.batch_failed(event, now)
             case ev.PortChanged():
@@ -289,10 +299,11 @@ class Engine:
         """The same turned to the links that live, and the groups that are then others; itself if
         that is what it is."""
         plan, base = accepted.plan, accepted.base
-        changed = accepted.crossings.repaired(base, self.link_state.up)
-        weights = {**base.weights, **changed} if changed else base.weights
+        moved = accepted.crossings.repaired(base, self.link_state.up, accepted.moved)
+        before = accepted.moved.weights if accepted.moved is not None else {}
+        weights = {**base.weights, **moved.weights}
         others = [
-            key for key in accepted.moved | changed.keys() if weights[key] != plan.weights[key]
+            key for key in before.keys() | moved.weights.keys() if weights[key] != plan.weights[key]
         ]
         if not others:
             return accepted, {}
@@ -302,7 +313,7 @@ class Engine:
         load_bps = {**plan.load_bps, **{(end.switch, end.port): 0.0 for end in dead}}
         turned = replace(plan, weights=weights, made_from=made_from, load_bps=load_bps)
         groups = respread(turned, self.fabric.classes, others)
-        return replace(accepted, plan=turned, moved=frozenset(changed)), groups
+        return replace(accepted, plan=turned, moved=moved), groups
 
     def _store(self, accepted: _Accepted, fresh: bool) -> Plan:
         """Number the plan, and await that it is stored. ``fresh``: it is a base of its own."""

@@ -64,8 +64,11 @@ class Reconciler:
         self._give_up_s = 0.0
         self._held_since_s: float | None = None
         self._next_batch = 1
-        # Batches that nothing waits for, by number.
+        # Batches that nothing else waits for, by number, and how many there are of each switch and
+        # of each plan.
         self._single: dict[int, _Single] = {}
+        self._by_switch: Counter[str] = Counter()
+        self.unanswered: Counter[int] = Counter()
         self._new = new
 
     @property
@@ -119,20 +122,15 @@ class Reconciler:
         self._tables = tables
         return out
 
-    @property
-    def unanswered(self) -> Mapping[int, int]:
-        """By plan, how many batches that were sent beside rollouts have no answer yet."""
-        return Counter(change.plan_id for change in self._single.values())
-
     def continued(self) -> None:
         self._continues = False
 
     def committed(self) -> bool:
         """Every reachable switch, and at least one, holds what the newest plan wants."""
-        records = [r for r in self.records.values() if r.connected]
-        if not records or self._tables is None or self._single:
+        if self._tables is None or self._single or self._rollout is not None:
             return False
-        return all(map(self._settled, records))
+        records = [r for r in self.records.values() if r.connected]
+        return bool(records) and all(map(self._settled, records))
 
     def settled(self) -> bool:
         """Every switch of the fabric holds what the newest plan wants, and nothing older."""
@@ -201,11 +199,17 @@ class Reconciler:
         self._drop(event.switch)
         self.records[event.switch].disconnect(event.reason, now)
 
-    def batch_done(self, event: ev.BatchDone) -> None:
-        if self._single.pop(event.batch, None) is not None:
+    def batch_done(self, event: ev.BatchDone) -> bool:
+        """Returns whether that was the last answer that something waits for."""
+        single = self._single.pop(event.batch, None)
+        if single is not None:
+            self._count(single, -1)
             self._settle(event.switch)
-        elif self._rollout is not None:
-            self._rollout.acknowledge(event.switch, event.batch)
+            return not self._single
+        if self._rollout is None:
+            return False
+        self._rollout.acknowledge(event.switch, event.batch)
+        return not self._rollout.waiting_for
 
     def batch_failed(self, event: ev.BatchFailed, now: float) -> list[Command]:
         if event.batch in self._single:
@@ -267,14 +271,23 @@ class Reconciler:
 
     def _await(self, batch: PhaseBatch, plan_id: int, now: float) -> None:
         give_up_s = now + _patience_s(len(batch.messages))
-        self._single[batch.batch] = _Single(batch.switch, plan_id, give_up_s)
+        self._single[batch.batch] = single = _Single(batch.switch, plan_id, give_up_s)
+        self._count(single, 1)
+
+    def _count(self, single: _Single, more: int) -> None:
+        self._by_switch[single.switch] += more
+        self.unanswered[single.plan_id] += more
+        if not self._by_switch[single.switch]:
+            del self._by_switch[single.switch]
+        if not self.unanswered[single.plan_id]:
+            del self.unanswered[single.plan_id]
 
     def _settle(self, switch: str) -> None:
         """It holds what it should once it has answered everything."""
         record = self.records[switch]
         if record.installed is None or record.installed is not self._want(switch):
             return
-        waiting = any(single.switch == switch for single in self._single.values())
+        waiting = switch in self._by_switch
         in_rollout = self._rollout is not None and switch in self._rollout.waiting_for
         if not waiting and not in_rollout:
             record.settle(record.installed)
@@ -371,7 +384,8 @@ class Reconciler:
     def _drop(self, switch: str) -> None:
         if self._rollout is not None:
             self._rollout.drop(switch)
-        self._single = {n: single for n, single in self._single.items() if single.switch != switch}
+        for batch in [n for n, single in self._single.items() if single.switch == switch]:
+            self._count(self._single.pop(batch), -1)
 
     def problems(self) -> list[str]:
         """In words, for people."""

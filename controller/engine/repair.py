@@ -24,6 +24,14 @@ Row = Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Repaired:
+    """Weights other than the base's, while the arcs that are ``up`` live."""
+
+    up: Bools
+    weights: Mapping[PlacementKey, Row]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Crossings:
     """Which paths cross which arc: over the trees of a plan, of its placements in their order.
 
@@ -53,45 +61,50 @@ class Crossings:
             np.repeat(np.arange(len(traced), dtype=np.int32), traced.hops)[crossed],
         )
 
-    def repaired(self, base: Plan, up: Bools) -> Mapping[PlacementKey, Row]:
+    def repaired(self, base: Plan, up: Bools, last: Repaired | None = None) -> Repaired:
         """The weights of those placements that cannot keep the weights of ``base``, the plan that
         the crossings are of, while only the arcs that are ``up`` live.
 
         Weight goes from dead trees to the placement's others, in proportion to what these have. A
         placement whose weighted trees are all dead is spread over its other living trees, and keeps
         its weights if there is none: the switches' own repair is then all there is.
+
+        ``last`` is an earlier answer for the same base; only what crosses arcs that have changed
+        since is then worked out anew, with the same outcome.
         """
-        dead: npt.NDArray[np.intp] = np.flatnonzero(~up)
-        if not len(dead):
-            return {}
-        begin, end = self.begin[dead], self.begin[dead + 1]
-        lost = np.concatenate([self.path[b:e] for b, e in zip(begin, end, strict=True)])
-        dead_paths = set(lost.tolist())
-        who = np.unique(np.searchsorted(self.first, lost, "right") - 1)
-        out = {}
+        changed = np.flatnonzero(~up if last is None else up != last.up)
+        weights = {} if last is None else dict(last.weights)
+        dead = np.zeros(len(self.tree), np.bool_)
+        dead[self._crossing(np.flatnonzero(~up))] = True
+        crossing = self._crossing(changed)
+        who = np.unique(np.searchsorted(self.first, crossing, "right") - 1)
         keys = list(base.weights)
         for d in who.tolist():
-            row = base.weights[keys[d]]
-            low, high = int(self.first[d]), int(self.first[d + 1])
-            trees = self.tree[low:high].tolist()
-            living = sorted(tree for p, tree in enumerate(trees, low) if p not in dead_paths)
+            key = keys[d]
+            row = base.weights[key]
+            paths = slice(self.first[d], self.first[d + 1])
+            living = sorted(self.tree[paths][~dead[paths]].tolist())
             if living and not row.keys() <= set(living):
-                out[keys[d]] = _moved(row, living)
-        return out
+                weights[key] = _moved(row, living)
+            else:
+                weights.pop(key, None)
+        return Repaired(up, weights)
+
+    def _crossing(self, arcs: npt.NDArray[np.intp]) -> Ints:
+        """The paths that cross any of these arcs, each at least once."""
+        begin, end = self.begin[arcs], self.begin[arcs + 1]
+        parts = [self.path[b:e] for b, e in zip(begin.tolist(), end.tolist(), strict=True)]
+        return np.concatenate([np.zeros(0, np.int32), *parts])
 
 
 def reweigh_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Plan:
     """The plan as its own base, repaired; ``plan`` itself when nothing is dead. Load and
     certificate stay as they were."""
-    changed = Crossings.of(plan, fabric).repaired(plan, link_state.up)
-    return with_weights(plan, changed, link_state.version)
-
-
-def with_weights(base: Plan, changed: Mapping[PlacementKey, Row], link_state: int) -> Plan:
-    if all(base.weights[key] == row for key, row in changed.items()):
-        return base
-    made_from = (*base.made_from[:2], link_state)
-    return replace(base, made_from=made_from, weights={**base.weights, **changed})
+    changed = Crossings.of(plan, fabric).repaired(plan, link_state.up).weights
+    if all(plan.weights[key] == row for key, row in changed.items()):
+        return plan
+    made_from = (*plan.made_from[:2], link_state.version)
+    return replace(plan, made_from=made_from, weights={**plan.weights, **changed})
 
 
 def _moved(row: Row, living: list[int]) -> Row:

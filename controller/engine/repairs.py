@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from controller.engine.commands import Command, SendBatch
@@ -57,8 +57,8 @@ class Repairs:
                 messages=count,
             )
 
-    def acknowledged(self, unanswered: Mapping[int, int], now: float) -> None:
-        """``unanswered``: of each plan, how many of its batches have no answer yet."""
+    def acknowledged(self, unanswered: Container[int], now: float) -> None:
+        """``unanswered``: plans of which some batch has no answer yet."""
         for n, repair in enumerate(self.last):
             if repair.stored_s and not repair.installed_s and repair.plan_id not in unanswered:
                 self.last[n] = replace(repair, installed_s=now)

@@ -35,10 +35,13 @@ def make(request: PlanRequest) -> PlanMade:
     if previous is None:
         compiled = _compiled(request, plan)
         return PlanMade(request.id, plan, compiled, body=plan_codec.body(plan))
+    same_ways = differ_in_weights_only(previous, plan)
+    if same_ways:
+        plan = replace(plan, egresses=previous.egresses, trees=previous.trees)
     worth = worth_committing(previous, plan, fabric, demands, link_state)
     running = _forecast(previous, plan.certificate, request)
     body = plan_codec.body(plan)
-    if request.compiled and differ_in_weights_only(previous, plan):
+    if request.compiled and same_ways:
         changed = [key for key, row in plan.weights.items() if row != previous.weights[key]]
         groups = respread(plan, fabric.classes, changed)
         # The asker has all but the weights; to hand it over would take as long as it is large.

@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,9 @@ from heald.v1 import intents_pb2
 
 WARM_UP = 4
 """Links that are cut before anything is measured."""
-PAUSE_S = 1.0, 3.0
+PAUSE_S = 1.0, 8.0
 """Between two losses: a random time, so that they meet all that goes on in the background."""
 GIVE_UP_S = 20.0
-POLL_S = 0.3
-"""Rarely, for whoever asks is served by the process that is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +99,14 @@ def _cut(
     chance = random.Random(seed)
     chosen = _chosen(lab.fabric, links + WARM_UP, chance)
     for link in chosen[:WARM_UP]:
-        _lose(lab, client, link)
-        time.sleep(PAUSE_S[1])
+        _lose(lab, client, link, PAUSE_S[1])
     progress("warmed up")
     pids = {**processes(controller, client.status()), **lab.processes}
     before = usages(pids)
     losses: dict[str, Loss | None] = {}
     for number, link in enumerate(chosen[WARM_UP:], 1):
-        losses[link] = loss = _lose(lab, client, link)
-        time.sleep(chance.uniform(*PAUSE_S))
+        losses[link] = loss = _lose(lab, client, link, chance.uniform(*PAUSE_S))
         if loss is not None:
-            losses[link] = loss = _with_optimised(client, loss)
             progress(
                 f"{number} of {links}: {link}: {loss.total_s * 1e3:.0f} ms, {loss.messages} "
                 f"messages to {loss.switches} switches"
@@ -137,34 +132,25 @@ def _chosen(fabric: Fabric, count: int, chance: random.Random) -> list[str]:
     return out[:count]
 
 
-def _lose(lab: EmulatedLab, client: heald.Client, link: str) -> Loss | None:
+def _lose(lab: EmulatedLab, client: heald.Client, link: str, pause_s: float) -> Loss | None:
     """None where nothing was to do."""
-    last = _newest(client)
     began = time.time()
     lab.command(f"link {link} down")
     while time.time() < began + GIVE_UP_S:
-        time.sleep(POLL_S)
-        repair = _newest(client)
-        if repair is None or (last is not None and repair.plan == last.plan):
-            if time.time() > began + GIVE_UP_S / 4:
-                return None
-        elif repair.installed_s or not repair.messages:
-            heard_s = repair.heard_time.ToNanoseconds() / 1e9 - began
+        # Nobody asks meanwhile: it would be answered by the process that is measured.
+        time.sleep(pause_s)
+        newest: Any = client.status().repairs[-1:]
+        heard_s = newest[0].heard_time.ToNanoseconds() / 1e9 - began if newest else -1.0
+        if heard_s < 0.0:
+            return None
+        repair = newest[0]
+        if repair.installed_s or (repair.stored_s and not repair.messages):
             steps = repair.gathered_s, repair.planned_s, repair.stored_s, repair.installed_s
+            optimised_s = heard_s + repair.optimised_s if repair.optimised_s else 0.0
             total_s = heard_s + sum(steps)
-            return Loss(link, total_s, heard_s, *steps, 0.0, repair.switches, repair.messages)
+            sent = repair.switches, repair.messages
+            return Loss(link, total_s, heard_s, *steps, optimised_s, *sent)
     raise LabError(f"The loss of {link} is not answered within {GIVE_UP_S:g} s")
-
-
-def _newest(client: heald.Client) -> Any:
-    repairs = client.status().repairs
-    return repairs[-1] if repairs else None
-
-
-def _with_optimised(client: heald.Client, loss: Loss) -> Loss:
-    repair = _newest(client)
-    found = loss.heard_s + repair.optimised_s if repair.optimised_s else 0.0
-    return Loss(**{**asdict(loss), "optimised_s": found})
 
 
 def _report(
