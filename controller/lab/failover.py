@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,13 @@ class FailoverReport:
 
 
 def measure(
-    topology: Path, links: int, seed: int, metrics: bool, timeout_s: float, progress: Progress
+    topology: Path,
+    links: int,
+    seed: int,
+    metrics: bool,
+    timeout_s: float,
+    progress: Progress,
+    pause_s: tuple[float, float] = PAUSE_S,
 ) -> FailoverReport:
     """Cuts ``links`` cables between switches of an emulated fabric, one after the other. Raises
     LabError when something does not come up within ``timeout_s``, or a loss is not answered."""
@@ -84,7 +90,8 @@ def measure(
                 client.apply([heald.connectivity(INTENT, all=True)])
                 wait_state(client, intents_pb2.ACTIVE, controller, deadline)
                 progress("installed")
-                return _cut(lab, controller, client, links, seed, metrics, progress)
+                losses, cpu_s = _cut(lab, controller, client, links, seed, pause_s, progress)
+    return _report(lab.fabric, metrics, losses, links, cpu_s)
 
 
 def _cut(
@@ -93,27 +100,29 @@ def _cut(
     client: heald.Client,
     links: int,
     seed: int,
-    metrics: bool,
-    progress: Callable[[str], None],
-) -> FailoverReport:
+    pause_s: tuple[float, float],
+    progress: Progress,
+) -> tuple[list[Loss], Mapping[str, float]]:
+    """The losses that something was to be done about, and CPU seconds for each link."""
     chance = random.Random(seed)
     chosen = _chosen(lab.fabric, links + WARM_UP, chance)
     for link in chosen[:WARM_UP]:
-        _lose(lab, client, link, PAUSE_S[1])
+        _lose(lab, client, link, pause_s[0])
     progress("warmed up")
     pids = {**processes(controller, client.status()), **lab.processes}
     before = usages(pids)
-    losses: dict[str, Loss | None] = {}
+    losses = []
     for number, link in enumerate(chosen[WARM_UP:], 1):
-        losses[link] = loss = _lose(lab, client, link, chance.uniform(*PAUSE_S))
+        loss = _lose(lab, client, link, chance.uniform(*pause_s))
         if loss is not None:
+            losses.append(loss)
             progress(
                 f"{number} of {links}: {link}: {loss.total_s * 1e3:.0f} ms, {loss.messages} "
                 f"messages to {loss.switches} switches"
             )
     after = usages(pids)
     cpu_s = {name: (after[name].cpu_s - used.cpu_s) / links for name, used in before.items()}
-    return _report(lab.fabric, metrics, [loss for loss in losses.values() if loss], links, cpu_s)
+    return losses, cpu_s
 
 
 def _chosen(fabric: Fabric, count: int, chance: random.Random) -> list[str]:
