@@ -22,7 +22,7 @@ from heald.v1 import intents_pb2
 
 WARM_UP = 4
 """Links that are cut before anything is measured."""
-PAUSE_S = 1.0, 8.0
+PAUSE_S = 1.0, 5.0
 """Between two losses: a random time, so that they meet all that goes on in the background."""
 GIVE_UP_S = 20.0
 
