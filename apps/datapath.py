@@ -27,12 +27,15 @@ from ryu.lib import hub
 from ryu.ofproto import ofproto_parser
 
 from apps.handshake import State, WrongVersionError, for_ryu, hello_failed
+from controller.dataplane.session.session import PORT_LIMIT
 from controller.openflow import decode, encode
 from controller.openflow.wire import DecodeError, Header, MessageType, header, multipart, split
 
 log = logging.getLogger("heald.switch")
 
 SEND_LIMIT_BYTES = 64 << 20
+UNREAD_ECHOES_BYTES = 1 << 20
+"""Who has so much waiting and asks for more echoes does not read the answers."""
 SEND_BYTES = 1 << 18
 RECEIVE_BYTES = 1 << 16
 SLICE_S = 0.001
@@ -43,7 +46,6 @@ ECHO_INTERVAL_S = 1.0
 HANDSHAKE_S = 10.0
 """How long a peer may take from its connection to the last of its ports."""
 HANDSHAKE_LIMIT_BYTES = 2 << 20
-PORT_LIMIT = 8192
 
 _STATES = {
     HANDSHAKE_DISPATCHER: State.HANDSHAKE,
@@ -64,8 +66,9 @@ class Receiver(Protocol):
 class SwitchConnection(controller.Datapath):
     """``ports`` are those of the switch as last told; ``receiver`` gets all else once it is set.
 
-    ``name`` is for logs: the switch's in the fabric when known, else its address. ``refusal`` says
-    why a datapath id may not connect, nothing if it may.
+    ``name`` is for logs: the switch's in the fabric when known, else its address. ``is_malformed``
+    is set when it ends because of what the peer sent. ``refusal`` says why a datapath id may not
+    connect, nothing if it may.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class SwitchConnection(controller.Datapath):
         self.name = f"switch at {self.peer}"
         self.xid = 0
         self.reason = ""
+        self.is_malformed = False
         self.ports: dict[int, decode.PortDesc] = {}
         self.receiver: Receiver | None = None
         super().__init__(socket, address)
@@ -194,6 +198,7 @@ class SwitchConnection(controller.Datapath):
         except OSError as error:
             self.drop(f"connection lost: {_reason(error)}")
         except DecodeError as error:
+            self.is_malformed = True
             self.drop(f"malformed message: {error}")
         except WrongVersionError as error:
             with contextlib.suppress(OSError):
@@ -228,6 +233,8 @@ class SwitchConnection(controller.Datapath):
                 )
         if head.type == MessageType.FEATURES_REPLY and self.id is not None:
             raise DecodeError("a second FEATURES_REPLY at offset 1")
+        if head.type == MessageType.ECHO_REQUEST and self._queued_bytes > UNREAD_ECHOES_BYTES:
+            return
         checked = for_ryu(state, head, message)
         if checked is not None:
             self._dispatch_by_ryu(checked)

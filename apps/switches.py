@@ -13,6 +13,7 @@ from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
 from apps.datapath import SwitchConnection
+from apps.quarantine import Quarantine
 from controller.dataplane.session.neighbours import Neighbours
 from controller.dataplane.session.session import Session, Uplink
 from heald.internal.v1 import session_pb2 as pb
@@ -49,6 +50,7 @@ class Switches:
         self._interval_s = 0.0
         self._polling_changed = hub.Event()
         self._said: dict[tuple[str, str], float] = {}
+        self._quarantine = Quarantine()
 
     # ---- switches ------------------------------------------------------------------------------
 
@@ -62,6 +64,8 @@ class Switches:
             )
         if self._expected is not None and dpid not in self._expected:
             return _unlisted(dpid)
+        if self._quarantine.left_s(dpid, time.monotonic()) > 0:
+            return f"{self._known_as(dpid)} sent what is malformed; it may come back in a while"
         return ""
 
     def connected(self, connection: SwitchConnection) -> None:
@@ -92,6 +96,8 @@ class Switches:
         del self._connections[dpid]
         session = self._sessions.pop(dpid, None)
         log.warning("%s: disconnected: %s", connection.name, reason)
+        if connection.is_malformed:
+            self._quarantine.bar(dpid, time.monotonic())
         if session is not None:
             self._link.send(
                 pb.FromSession(
@@ -125,8 +131,10 @@ class Switches:
             connection.drop("internal error")
 
     def _name(self, connection: SwitchConnection) -> None:
-        name = (self._expected or {}).get(connection.id)
-        connection.name = name or f"switch {connection.id:#018x}"
+        connection.name = self._known_as(connection.id)
+
+    def _known_as(self, dpid: int) -> str:
+        return (self._expected or {}).get(dpid) or f"switch {dpid:#018x}"
 
     def _complain(self, connection: SwitchConnection, reason: str) -> None:
         host = connection.peer.rpartition(":")[0]
@@ -136,6 +144,8 @@ class Switches:
         if (host, reason) not in self._said and of_host < COMPLAINTS:
             self._said[host, reason] = now_s
             log.error("%s: refused: %s", connection.name, reason)
+            told = pb.Refused(peer=connection.peer, dpid=connection.id or 0, reason=reason)
+            self._link.send(pb.FromSession(refused=told))
 
     # ---- the brain: sessions begin when it has said which switches it expects --------------------
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from controller.brain import translate
+from controller.brain.refusals import Refusal, Refusals
 from controller.brain.session_socket import SessionProcess
 from controller.brain.workers import Worker
 from controller.engine import commands as cmd
@@ -84,6 +85,7 @@ class Brain:
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._started_s = time.time()
         self._store_problem = ""
+        self._refusals = Refusals()
 
     async def run(self) -> None:
         """Returns never; raises what must not happen."""
@@ -116,6 +118,10 @@ class Brain:
     async def session_message(self, process: SessionProcess, message: pb.FromSession) -> None:
         if message.WhichOneof("message") == "readback":
             self._spawn(self._read(message.readback))
+            return
+        if message.WhichOneof("message") == "refused":
+            told = message.refused
+            self._refusals.add(Refusal(told.peer, told.dpid, told.reason, time.time()))
             return
         event = translate.event(message, self._engine.fabric)
         if event is None:
@@ -277,6 +283,18 @@ class Brain:
             status.processes[f"worker {worker.name}"] = (
                 f"pid {worker.pid}" if worker.pid else waiting
             )
+        refusals = self._refusals.recent(wall)
+        if refusals:
+            status.problems.append(
+                f"{refusals[-1].peer} was turned away: {refusals[-1].reason}"
+                + (f"; and {len(refusals) - 1} others" if len(refusals) > 1 else "")
+                + " (heald switches)"
+            )
+        for refusal in refusals:
+            refused = status.refused.add(
+                peer=refusal.peer, dpid=refusal.dpid, reason=refusal.reason
+            )
+            refused.time.FromNanoseconds(int(refusal.time_s * 1e9))
         for process in dict.fromkeys(self._processes.values()):
             status.processes[process.name] = "attached"
         for repair in self._engine.repairs.last:

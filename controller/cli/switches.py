@@ -29,6 +29,9 @@ Examples:
 def switches(server: str | None, name: str | None, as_json: bool) -> None:
     """All switches of the topology, or the details of NAME.
 
+    Below them is who was turned away (in the JSON of ``heald status``): another switch with the
+    same datapath id, one that the topology lacks, one whose messages are malformed.
+
     AGE is that of the session, or how long there has been none. CONNECTS counts the sessions since
     the start of the brain. LAST ERROR is kept when all is well again.
     """
@@ -41,6 +44,9 @@ def switches(server: str | None, name: str | None, as_json: bool) -> None:
             )
         else:
             render.console().print(_table(found))
+            if found.refused:
+                render.console().print("\nturned away in the last minutes:")
+                render.console().print(_refused(found))
         return
     switch = next((s for s in found.switches if s.name == name), None)
     if switch is None:
@@ -81,6 +87,14 @@ def _table(found: pb.Status) -> Table:
             str(switch.groups),
             _last_error(switch, found),
         )
+    return made
+
+
+def _refused(found: pb.Status) -> Table:
+    made = render.table("PEER", ">DPID", ">AGO", "WHY")
+    for each in found.refused:
+        dpid = f"{each.dpid:x}" if each.dpid else ""
+        made.add_row(each.peer, dpid, render.age(each.time, found.time), each.reason)
     return made
 
 

@@ -274,8 +274,20 @@ class Repair(_message.Message):
     optimised_s: float
     def __init__(self, plan: _Optional[int] = ..., heard_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., gathered_s: _Optional[float] = ..., planned_s: _Optional[float] = ..., stored_s: _Optional[float] = ..., installed_s: _Optional[float] = ..., switches: _Optional[int] = ..., messages: _Optional[int] = ..., optimised_s: _Optional[float] = ...) -> None: ...
 
+class RefusedSwitch(_message.Message):
+    __slots__ = ("peer", "dpid", "reason", "time")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    dpid: int
+    reason: str
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, peer: _Optional[str] = ..., dpid: _Optional[int] = ..., reason: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class Status(_message.Message):
-    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "repairs")
+    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "repairs", "refused")
     class IntentsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -303,6 +315,7 @@ class Status(_message.Message):
     TIME_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
     REPAIRS_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     version: str
     fabric: str
     fabric_version: int
@@ -316,4 +329,5 @@ class Status(_message.Message):
     time: _timestamp_pb2.Timestamp
     processes: _containers.ScalarMap[str, str]
     repairs: _containers.RepeatedCompositeFieldContainer[Repair]
-    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., repairs: _Optional[_Iterable[_Union[Repair, _Mapping]]] = ...) -> None: ...
+    refused: _containers.RepeatedCompositeFieldContainer[RefusedSwitch]
+    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., repairs: _Optional[_Iterable[_Union[Repair, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ...) -> None: ...

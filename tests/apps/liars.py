@@ -34,6 +34,8 @@ from tests.apps.peers import (
     ports_reply,
 )
 
+GUISES = 2000
+"""Datapath ids that a liar after the handshake uses, from its own on."""
 BURST = 50
 """Messages that are sent before the liar looks whether it has been turned away."""
 _LENGTH = Struct("!H")
@@ -126,7 +128,8 @@ class Liar:
                     pass
 
     def _shake_hands(self, connection: socket.socket) -> None:
-        honest, rest = Answers(self._dpid), b""
+        # Who has lied is not let in again for a while, so it is another switch each time.
+        honest, rest = Answers(self._dpid + self.connections % GUISES), b""
         connection.sendall(compose(MessageType.HELLO))
         while True:
             messages, rest = split(rest + self._heard(connection))

@@ -214,11 +214,16 @@ class Brain:
         self._listener.close()
 
 
+SILENCE = b"nothing at all"
+"""What a switch says that never answers when it is asked what it is."""
+
+
 class Answers:
     """What an OpenFlow 1.5 switch answers to what it is asked.
 
     ``errors`` maps a message's position among the modifications (flow, group, meter) to the (type,
-    code) that it is refused with. ``says``: the body of its description; None refuses to describe.
+    code) that it is refused with. ``says``: the body of its description; None refuses to describe,
+    SILENCE is no answer.
     """
 
     def __init__(self, dpid: int, says: bytes | None = SAYS) -> None:
@@ -226,6 +231,7 @@ class Answers:
         self.errors: dict[int, tuple[int, int]] = {}
         self.modifications: list[bytes] = []
         self.flows: list[bytes] = []
+        self.ports = port_desc(1, LIVE) + port_desc(2, 1)
         self._says = says
 
     def answer(self, message: bytes) -> bytes:
@@ -248,9 +254,11 @@ class Answers:
 
     def _multipart(self, message: bytes, xid: int) -> bytes:
         (kind, _) = _MULTIPART.unpack_from(message, HEADER_BYTES)
+        if kind == MultipartType.DESC and self._says is SILENCE:
+            return b""
         bodies = {
             MultipartType.DESC: [self._says or b""],
-            MultipartType.PORT_DESC: [port_desc(1, LIVE) + port_desc(2, 1)],
+            MultipartType.PORT_DESC: [self.ports],
             MultipartType.FLOW_DESC: self.flows or [b""],
             MultipartType.PORT_STATS: [port_stats(1, 1000), port_stats(2, 2000)],
             MultipartType.GROUP_STATS: [group_stats(0x48000001, [7, 9])],

@@ -138,4 +138,7 @@ def test_claims_to_a_datapath_id_that_is_taken_are_refused_and_the_log_says_so_o
         assert len(lines) == 1
         assert " ERROR " in lines[0]
         assert "of leaf-1 at 127.0.0.1:" in lines[0]
+        told = [m.refused for m in brain.skipped if m.WhichOneof("message") == "refused"]
+        assert [(each.dpid, each.reason) for each in told] == [(DPID, told[0].reason)]
+        assert "which stays; give each switch its own" in told[0].reason
         first.close()

@@ -14,6 +14,7 @@ import pytest
 
 from controller.openflow.wire import MessageType, compose
 from tests.apps.crowd import Crowd, percentile
+from tests.apps.liars import GUISES
 from tests.apps.peers import (
     DEADLINE_S,
     ROOT,
@@ -26,7 +27,7 @@ from tests.apps.peers import (
 from tests.apps.test_endurance import Process
 
 HONEST = range(1, 201)
-LIARS = {1001: "before", 1002: "before", 1003: "after", 1004: "after"}
+LIARS = {1001: "before", 1002: "before", 10_000: "after", 20_000: "after"}
 FLOOD, STALLED = 2001, 2002
 SECONDS = 6.0
 ECHO_INTERVAL_S = 0.5
@@ -55,7 +56,8 @@ def controller(directory: Path) -> Iterator[Controller]:
 @pytest.fixture
 def brain(controller: Controller, directory: Path) -> Iterator[Brain]:
     listening = Brain(directory / "b.sock")
-    names = {dpid: f"s{dpid}" for dpid in (*HONEST, *LIARS, FLOOD, STALLED)}
+    guises = [first + n for first, kind in LIARS.items() if kind == "after" for n in range(GUISES)]
+    names = {dpid: f"s{dpid}" for dpid in (*HONEST, *LIARS, *guises, FLOOD, STALLED)}
     listening.accept(names, credit=1 << 40)
     yield listening
     listening.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from apps.quarantine import LAST_S
 from controller.openflow import encode
 from controller.openflow.model import Group, GroupType
 from controller.openflow.wire import MessageType, compose, header
@@ -19,6 +20,7 @@ from heald.internal.v1 import session_pb2 as pb
 from tests.apps.peers import (
     LIVE,
     SAYS,
+    SILENCE,
     Brain,
     Controller,
     RawSwitch,
@@ -114,7 +116,7 @@ def test_a_switch_says_what_it_is_and_keeps_its_session_if_it_does_not(
     )
     session = brain.next("readback").readback.session
     assert described.session == session
-    for answer in (b"", b"short", None):
+    for answer in (b"", b"short", SILENCE, None):
         switch.close()
         brain.next("disconnected")
         switch = connect(dpid, says=answer)
@@ -246,6 +248,26 @@ def test_read_back_on_demand(brain: Brain, connect: Callable[..., Switch], dpid:
     assert [len(part) for part in brain.next("readback").readback.flows] == [16 + 40]
 
 
+def test_a_port_change_that_was_not_told_is_found_when_the_switch_is_read_back(
+    brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-1"})
+    switch = connect(dpid)
+    session = brain.next("readback").readback.session
+    switch.ports = port_desc(1, 1) + port_desc(3, LIVE)
+    brain.send(read_back=pb.ReadBack(dpid=dpid, session=session))
+    told = [brain.next("port_state").port_state for _ in range(3)]
+    assert [(p.port, p.live, p.removed) for p in told] == [
+        (1, False, False),
+        (2, False, True),
+        (3, True, False),
+    ]
+    brain.next("readback")
+    brain.send(read_back=pb.ReadBack(dpid=dpid, session=session))
+    brain.next("readback")
+    assert not [m for m in brain.skipped if m.WhichOneof("message") == "port_state"]
+
+
 def test_a_switch_that_is_not_in_the_topology_is_refused(
     controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
 ) -> None:
@@ -313,6 +335,31 @@ def test_a_malformed_message_ends_the_session_naming_switch_and_offset(
     assert switch.closed.wait(10)
     controller.await_log("leaf-77: disconnected: malformed message: type 12")
     assert "at offset 16" in controller.log.split("leaf-77: disconnected: malformed")[1]
+
+
+def test_who_comes_back_with_malformed_messages_costs_a_few_lines_of_log(
+    controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-78"})
+    broken = bytearray(port_status(1, LIVE))
+    broken[20:22] = b"\0\0"  # the length of the port in it
+    for _ in range(50):
+        switch = connect(dpid)
+        while not switch.closed.is_set():
+            # The first asks for its ports, the others are of the session.
+            if switch.count(MessageType.MULTIPART_REQUEST) > 1:
+                with suppress(OSError):
+                    switch.send(bytes(broken))
+            switch.closed.wait(0.01)
+    controller.await_log("leaf-78 sent what is malformed; it may come back in a while")
+    lines = [line for line in controller.log.splitlines() if "leaf-78" in line]
+    assert len(lines) < 20
+    assert brain.next("refused").refused.dpid == dpid
+    sessions = sum(m.WhichOneof("message") == "connected" for m in brain.skipped)
+    assert 1 <= sessions < 8
+    began_s = time.monotonic()
+    while connect(dpid).closed.wait(0.5):
+        assert time.monotonic() - began_s < 5 * LAST_S
 
 
 def test_a_switch_that_does_not_read_delays_no_other_and_is_dropped(

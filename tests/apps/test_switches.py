@@ -22,6 +22,7 @@ class Connection:
         self.state = MAIN_DISPATCHER
         self.name = self.peer = "switch at 127.0.0.1:1"
         self.reason = ""
+        self.is_malformed = False
         self.ports: dict[int, decode.PortDesc] = {}
         self.receiver: Any = None
         self.sent: list[bytes] = []

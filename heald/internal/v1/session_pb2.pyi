@@ -153,6 +153,16 @@ class Disconnected(_message.Message):
     reason: str
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
 
+class Refused(_message.Message):
+    __slots__ = ("peer", "dpid", "reason")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    DPID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    dpid: int
+    reason: str
+    def __init__(self, peer: _Optional[str] = ..., dpid: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
 class Readback(_message.Message):
     __slots__ = ("dpid", "session", "flows", "groups", "meters")
     DPID_FIELD_NUMBER: _ClassVar[int]
@@ -244,7 +254,7 @@ class Sample(_message.Message):
     def __init__(self, dpid: _Optional[int] = ..., session: _Optional[int] = ..., time_s: _Optional[float] = ..., port: _Optional[_Iterable[int]] = ..., rx_bytes: _Optional[_Iterable[int]] = ..., tx_bytes: _Optional[_Iterable[int]] = ..., rx_packets: _Optional[_Iterable[int]] = ..., tx_packets: _Optional[_Iterable[int]] = ..., rx_dropped: _Optional[_Iterable[int]] = ..., tx_dropped: _Optional[_Iterable[int]] = ..., rx_errors: _Optional[_Iterable[int]] = ..., bucket_group: _Optional[_Iterable[int]] = ..., bucket_index: _Optional[_Iterable[int]] = ..., bucket_bytes: _Optional[_Iterable[int]] = ..., bucket_packets: _Optional[_Iterable[int]] = ..., queue_port: _Optional[_Iterable[int]] = ..., queue_id: _Optional[_Iterable[int]] = ..., queue_bytes: _Optional[_Iterable[int]] = ..., queue_packets: _Optional[_Iterable[int]] = ..., queue_errors: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class FromSession(_message.Message):
-    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample", "described")
+    __slots__ = ("hello", "credit", "connected", "disconnected", "readback", "done", "failed", "port_state", "sample", "described", "refused")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
@@ -255,6 +265,7 @@ class FromSession(_message.Message):
     PORT_STATE_FIELD_NUMBER: _ClassVar[int]
     SAMPLE_FIELD_NUMBER: _ClassVar[int]
     DESCRIBED_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     credit: Credit
     connected: Connected
@@ -265,4 +276,5 @@ class FromSession(_message.Message):
     port_state: PortState
     sample: Sample
     described: Described
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ...) -> None: ...
+    refused: Refused
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., connected: _Optional[_Union[Connected, _Mapping]] = ..., disconnected: _Optional[_Union[Disconnected, _Mapping]] = ..., readback: _Optional[_Union[Readback, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., port_state: _Optional[_Union[PortState, _Mapping]] = ..., sample: _Optional[_Union[Sample, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
