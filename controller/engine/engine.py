@@ -7,13 +7,13 @@ plan, a new plan changes what switches should hold, and the difference is rolled
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from controller.dataplane.ingress import respread
 from controller.dataplane.tables import Groups
 from controller.engine import events as ev
+from controller.engine.accepted import Accepted
 from controller.engine.commands import (
     Command,
     FollowLinks,
@@ -28,7 +28,6 @@ from controller.engine.measure import Measurements
 from controller.engine.planner import METRICS_HOLD_S, Answered, Planner, Reason, Snapshots
 from controller.engine.plans import covers, same_on_switches, unroutable
 from controller.engine.reconciler import Reconciler
-from controller.engine.repair import Crossings, Repaired
 from controller.engine.repairs import Repairs
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
@@ -46,22 +45,6 @@ An absent one that the stored plan sends nothing through may hold no rules: it i
 
 FOLLOW_PAUSE_S = 0.02
 """What changes within so long of links that have just been followed is followed in one go."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Accepted:
-    """A plan on its way to the switches, or there: ``base``, but for weights that are ``moved``.
-
-    ``serial`` is that of the snapshots it serves. ``means``: all that switches should hold, or the
-    groups that are others than under the plan before."""
-
-    plan: Plan
-    base: Plan
-    crossings: Crossings
-    serial: int
-    demands: Demands
-    means: ev.Compiled | ev.Respread
-    moved: Repaired | None = None
 
 
 class Engine:
@@ -94,8 +77,8 @@ class Engine:
         self._interval_s = interval_s
         self._stored_plan = stored_plan
         self._last_plan_id = stored_plan.id if stored_plan else 0
-        self._storing: _Accepted | None = None
-        self._running: _Accepted | None = None
+        self._storing: Accepted | None = None
+        self._running: Accepted | None = None
         self._stored_in_full: Plan | None = None
         # Counts what makes older plans stale: changes of intents and of which links are up.
         self._serial = self._intents_serial = 1
@@ -274,7 +257,7 @@ class Engine:
             StorePlan(plan, body=body),
         ]
 
-    def _accepted(self, event: ev.PlanMade, asked: Answered) -> _Accepted | None:
+    def _accepted(self, event: ev.PlanMade, asked: Answered) -> Accepted | None:
         """The plan as it can be used now; None when what it builds on is not there any more."""
         base, means, running = event.plan, event.means, self._running
         if isinstance(means, ev.Compiled):
@@ -289,33 +272,13 @@ class Engine:
             base = replace(
                 base, egresses=previous.egresses, trees=previous.trees, zones=previous.zones
             )
-        accepted = _Accepted(base, base, crossings, asked.serial, asked.request.demands, means)
+        accepted = Accepted(base, base, crossings, asked.serial, asked.request.demands, means)
         if asked.request.kind is PlanKind.OPTIMISE and asked.serial != self._serial:
-            accepted, groups = self._turned(accepted)
+            accepted, groups = accepted.turned(self.fabric, self.link_state)
             accepted = replace(accepted, means=means.with_groups(groups))
         return accepted
 
-    def _turned(self, accepted: _Accepted) -> tuple[_Accepted, Groups]:
-        """The same turned to the links that live, and the groups that are then others; itself if
-        that is what it is."""
-        plan, base = accepted.plan, accepted.base
-        moved = accepted.crossings.repaired(base, self.link_state.up, accepted.moved)
-        before = accepted.moved.weights if accepted.moved is not None else {}
-        weights = {**base.weights, **moved.weights}
-        others = [
-            key for key in before.keys() | moved.weights.keys() if weights[key] != plan.weights[key]
-        ]
-        if not others:
-            return accepted, {}
-        made_from = (*plan.made_from[:2], self.link_state.version)
-        # What the others carry is known with the next plan, or the next measurement.
-        dead = [self.fabric.arcs[a].tail for a in np.flatnonzero(~self.link_state.up).tolist()]
-        load_bps = {**plan.load_bps, **{(end.switch, end.port): 0.0 for end in dead}}
-        turned = replace(plan, weights=weights, made_from=made_from, load_bps=load_bps)
-        groups = respread(turned, self.fabric.classes, others)
-        return replace(accepted, plan=turned, moved=moved), groups
-
-    def _store(self, accepted: _Accepted, fresh: bool) -> Plan:
+    def _store(self, accepted: Accepted, fresh: bool) -> Plan:
         """Number the plan, and await that it is stored. ``fresh``: it is a base of its own."""
         self._last_plan_id += 1
         plan = replace(accepted.plan, id=self._last_plan_id)
@@ -324,7 +287,7 @@ class Engine:
         return plan
 
     def _keep(
-        self, accepted: _Accepted, event: ev.PlanMade, reason: Reason, now: float
+        self, accepted: Accepted, event: ev.PlanMade, reason: Reason, now: float
     ) -> list[Command]:
         """Stay with the plan that is. Which hosts of an edge may talk is not in it: its tables may
         be others all the same after a change."""
@@ -356,7 +319,7 @@ class Engine:
         self.repairs.stored(event.plan_id, event.asked_s, now, out)
         return out + self._repair(now)
 
-    def _take_up(self, accepted: _Accepted, now: float) -> list[Command]:
+    def _take_up(self, accepted: Accepted, now: float) -> list[Command]:
         self._running = accepted
         self.plan, self._planned_serial = accepted.plan, accepted.serial
         if isinstance(accepted.means, ev.Respread):
@@ -431,7 +394,7 @@ class Engine:
         if running is None or self.plan is None or self._storing is not None:
             return []
         running = replace(running, plan=self.plan, serial=self._planned_serial)
-        turned, groups = self._turned(running)
+        turned, groups = running.turned(self.fabric, self.link_state)
         if turned is running:
             return []
         plan = self._store(replace(turned, means=ev.Respread(groups)), fresh=False)
