@@ -34,6 +34,7 @@ PROTOCOL_VERSION = 1
 FRAME_LIMIT_BYTES = 64 << 20
 WINDOW_BYTES = 16 << 20
 OUTBOX_LIMIT_BYTES = 256 << 20
+WRITE_BYTES = 1 << 16
 HEARD_LIMIT = 2048
 """So many frames wait; what is heard beyond is shed."""
 HEARD_S = 0.05
@@ -308,8 +309,8 @@ def _write(connection: Any, outbox: _Outbox) -> None:
     """Body of the writing greenlet; on an error it shuts the socket, which ends the reader."""
     try:
         while True:
-            while (payload := outbox.take()) is not None:
-                connection.sendall(_LENGTH.pack(len(payload)) + payload)
+            while framed := _framed(outbox):
+                connection.sendall(framed)
             if outbox.overflown:
                 log.warning("the brain does not read: starting anew with it")
                 break
@@ -319,6 +320,14 @@ def _write(connection: Any, outbox: _Outbox) -> None:
     finally:
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
+
+
+def _framed(outbox: _Outbox) -> bytes:
+    """What may be sent now, but not much more than one call should send; nothing if nothing may."""
+    out = bytearray()
+    while len(out) < WRITE_BYTES and (payload := outbox.take()) is not None:
+        out += _LENGTH.pack(len(payload)) + payload
+    return bytes(out)
 
 
 def _read(connection: Any) -> tuple[pb.FromBrain, int]:

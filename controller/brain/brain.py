@@ -10,7 +10,6 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -25,7 +24,7 @@ from controller.engine import plan_codec
 from controller.engine.engine import Engine
 from controller.engine.foresight import Foresight, foresee
 from controller.engine.wiring import WiringReport
-from controller.engine.work import find_black_holes, make
+from controller.engine.work import find_black_holes
 from controller.intents.model import IntentStatus
 from controller.northbound.book import IntentBook
 from controller.northbound.drains import DrainBook, drained_links
@@ -41,6 +40,8 @@ _log = logging.getLogger("heald.brain")
 
 TICK_S = 0.25
 PROBE_TICK_S = 0.05
+CHANGE = "-change"
+"""Ends the key of what the newest plan has other than the one that is stored in full."""
 _STORE_RETRY_S = 1.0
 LATE_S = 0.02
 """No callback may hold the loop longer than this; one that does is logged."""
@@ -182,6 +183,9 @@ class Brain:
                     self._send_probes(command)
                 case cmd.Continue():
                     asyncio.get_running_loop().call_soon(self._handle, ev.Continued())
+                case cmd.FollowLinks():
+                    loop = asyncio.get_running_loop()
+                    loop.call_later(command.after_s, self._handle, ev.LinksDue())
                 case cmd.LinksMeasured():
                     self._tell()
                 case cmd.Log():
@@ -200,7 +204,7 @@ class Brain:
     async def _plan(self, request: cmd.PlanRequest) -> None:
         worker = self._proof if request.kind is cmd.PlanKind.OPTIMISE else self._fast
         try:
-            made = await worker.run(make, request)
+            made = await worker.make(request)
         except Exception as error:
             _log.error("planning failed", exc_info=error)
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
@@ -219,9 +223,16 @@ class Brain:
     async def _write_plans(self) -> None:
         while True:
             command = await self._plans.get()
-            put = Put(self._plan_key, plan_codec.encode(command.plan))
+            began = time.monotonic()
+            plan, base = command.plan, command.base
+            if base is not None:
+                put = Put(self._plan_key + CHANGE, plan_codec.encode_change(base, plan))
+            elif command.body is not None:
+                put = Put(self._plan_key, plan_codec.numbered(plan.id, command.body))
+            else:
+                put = Put(self._plan_key, plan_codec.encode(plan))
             await self._durably(partial(self._store.txn, [], [put]))
-            self._handle(ev.PlanStored(command.plan.id))
+            self._handle(ev.PlanStored(plan.id, began))
 
     async def _write_statuses(self) -> None:
         """In order; statuses of different intents that wait together become one transaction."""
@@ -331,6 +342,18 @@ class Brain:
             refused.time.FromNanoseconds(int(refusal.time_s * 1e9))
         for process in dict.fromkeys(self._processes.values()):
             status.processes[process.name] = "attached"
+        for repair in self._engine.repairs.last:
+            told = status.repairs.add(
+                plan=repair.plan_id,
+                gathered_s=repair.gathered_s - repair.heard_s,
+                planned_s=max(0.0, repair.planned_s - repair.gathered_s),
+                stored_s=max(0.0, repair.stored_s - repair.planned_s),
+                installed_s=max(0.0, repair.installed_s - repair.stored_s),
+                optimised_s=max(0.0, repair.optimised_s - repair.heard_s),
+                switches=repair.switches,
+                messages=repair.messages,
+            )
+            told.heard_time.FromNanoseconds(int((wall - now + repair.heard_s) * 1e9))
         for record in self._engine.reconciler.records.values():
             switch = status.switches.add(
                 name=record.name,
@@ -355,7 +378,10 @@ class Brain:
                     int((wall - now + record.last_error_s) * 1e9)
                 )
             if record.description is not None:
-                switch.description.CopyFrom(
-                    fabric_pb2.SwitchDescription(**asdict(record.description))
-                )
+                said = record.description
+                switch.description.manufacturer = said.manufacturer
+                switch.description.hardware = said.hardware
+                switch.description.software = said.software
+                switch.description.serial = said.serial
+                switch.description.datapath = said.datapath
         return status

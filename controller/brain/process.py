@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import secrets
@@ -15,7 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from controller.brain import translate
-from controller.brain.brain import Brain
+from controller.brain.brain import CHANGE, Brain
 from controller.brain.session_socket import SessionSocket
 from controller.brain.wanted import WantedIntents
 from controller.brain.workers import Worker, die_with_parent
@@ -30,7 +31,7 @@ from controller.northbound.server import AddressError, NorthboundServer
 from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
 from controller.ovsdb.manager import OvsdbManager
-from controller.store.contract import KeyValue, StoreError
+from controller.store.contract import Put, StoreError
 from controller.store.sqlite import SqliteStore
 
 _log = logging.getLogger("heald.brain")
@@ -60,6 +61,9 @@ def main(options: Options) -> int:
     """Runs until told to stop; returns the exit code. Errors are on stderr by then."""
     if options.parent_pid is not None:
         die_with_parent(options.parent_pid)
+    # Plans and tables are millions of objects without cycles: to look through all of them takes up
+    # to a second, in which nothing else happens. What dies young is still found.
+    gc.set_threshold(50_000, 20, 10_000)
     try:
         fabric = replace(load(options.topology.read_bytes(), str(options.topology)), version=1)
     except OSError as error:
@@ -93,11 +97,11 @@ async def _run(options: Options, fabric: Fabric) -> None:
         book = await IntentBook.load(store, fabric.name, SITE)
         drains = await DrainBook.load(store, fabric.name, SITE)
         plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
-        stored = await store.get(plan_key)
+        stored_plan = await _stored_plan(store, plan_key)
 
-        fast = Worker("fast", niceness=0, compiles=False)
+        fast = Worker("fast", niceness=0, compiles=False, fabric=fabric)
         stack.callback(fast.stop)
-        proof = Worker("proof", niceness=BACKGROUND_NICENESS, compiles=True)
+        proof = Worker("proof", niceness=BACKGROUND_NICENESS, compiles=True, fabric=fabric)
         stack.callback(proof.stop)
 
         now = time.monotonic()
@@ -107,7 +111,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
             strategy=options.strategy,
             metrics=options.metrics,
             interval_s=options.poll_interval_s,
-            stored_plan=_stored_plan(stored),
+            stored_plan=stored_plan,
             intents=wanted.of(book.intents, fabric),
             withdrawing={n: i.generation for n, i in book.intents.items() if i.withdrawing},
             statuses={n: i.status for n, i in book.intents.items() if not i.withdrawing},
@@ -162,15 +166,22 @@ async def _run(options: Options, fabric: Fabric) -> None:
         _log.info("stopping; switches keep forwarding")
 
 
-def _stored_plan(stored: KeyValue | None) -> Plan | None:
+async def _stored_plan(store: SqliteStore, key: str) -> Plan | None:
+    """The newest, which is then stored in full."""
+    stored, change = await store.get(key), await store.get(key + CHANGE)
     if stored is None:
         return None
     try:
-        return plan_codec.decode(stored.value)
+        base = plan = plan_codec.decode(stored.value)
+        if change is not None:
+            plan = plan_codec.decode_change(base, change.value)
     except ValueError as error:
         # Of another release, say. Switches are read back in any case, so a new plan does no harm.
         _log.error("%s; a new plan is made", error)
         return None
+    if plan is not base:
+        await store.txn([], [Put(key, plan_codec.encode(plan))])
+    return plan
 
 
 async def _watch_parent(stopping: asyncio.Event) -> asyncio.Task[None]:

@@ -31,12 +31,16 @@ class SessionProcess:
         """Datapath id to session number of the switches connected there."""
         self._writer = writer
         self._queue: deque[bytes] = deque()
+        self._flushing = False
         self._credit = 0
         self._ungranted = 0
 
     def send(self, message: pb.FromBrain) -> None:
+        """Soon; what is sent in one go, to hundreds of switches say, is written in one."""
         self._queue.append(message.SerializeToString())
-        self._flush()
+        if not self._flushing:
+            self._flushing = True
+            asyncio.get_running_loop().call_soon(self._flush)
 
     @property
     def keeps_up(self) -> bool:
@@ -59,15 +63,19 @@ class SessionProcess:
             self._ungranted = 0
 
     def _flush(self) -> None:
+        self._flushing = False
+        out = []
         # One message may overshoot, so that none is too large to be sent at all.
         while self._queue and self._credit > 0:
             data = self._queue.popleft()
             self._credit -= len(data)
-            self._write(data)
+            out.append(data)
+        self._write(*out)
 
-    def _write(self, data: bytes) -> None:
-        if not self._writer.is_closing():
-            self._writer.write(len(data).to_bytes(4, "big") + data)
+    def _write(self, *messages: bytes) -> None:
+        if messages and not self._writer.is_closing():
+            framed = [len(data).to_bytes(4, "big") + data for data in messages]
+            self._writer.write(b"".join(framed))
 
     async def close(self) -> None:
         self._writer.close()

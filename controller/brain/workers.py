@@ -8,11 +8,17 @@ import gc
 import logging
 import multiprocessing
 import os
+import pickle
 import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import ParamSpec, TypeVar
+from dataclasses import replace
+from typing import ParamSpec, TypeVar, cast
+
+from controller.engine.commands import PlanRequest
+from controller.engine.events import PlanMade
+from controller.fabric.model import Fabric
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,8 +36,10 @@ def die_with_parent(parent_pid: int) -> None:
         os._exit(1)
 
 
-def _begin(parent_pid: int, niceness: int) -> None:
+def _begin(parent_pid: int, niceness: int, fabric: bytes) -> None:
+    global _fabric
     die_with_parent(parent_pid)
+    _fabric = pickle.loads(fabric)
     # Ctrl-C reaches the whole process group; the brain decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
@@ -52,15 +60,31 @@ def _warm(compiles: bool) -> int:
     return os.getpid()
 
 
+def _make(request: PlanRequest) -> PlanMade:
+    from controller.engine.work import make
+
+    assert _fabric is not None
+    return make(replace(request, fabric=_fabric))
+
+
+_fabric: Fabric | None = None
+"""In a worker, the fabric that it was started with."""
+
+
 class Worker:
     """One spawned process that runs pure functions in the order they are asked for.
 
     A process that dies is replaced and its call made again, which is safe for pure functions.
     """
 
-    def __init__(self, name: str, niceness: int, compiles: bool) -> None:
+    def __init__(
+        self, name: str, niceness: int, compiles: bool, fabric: Fabric | None = None
+    ) -> None:
         """``compiles``: whether it makes the kernels that are missing as it starts."""
         self.name = name
+        # Once: it takes as long as all else that is handed over, and while that happens in a thread
+        # beside the loop, a fabric may be given another of the properties that it computes late.
+        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
         self._compiles = compiles
         self.pid: int | None = None
         self._niceness = niceness
@@ -71,7 +95,7 @@ class Worker:
             1,
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_begin,
-            initargs=(os.getpid(), self._niceness),
+            initargs=(os.getpid(), self._niceness, self._fabric),
         )
 
     async def start(self) -> None:
@@ -83,6 +107,10 @@ class Worker:
         while True:
             await asyncio.sleep(_CHECK_S)
             await self.start()
+
+    async def make(self, request: PlanRequest) -> PlanMade:
+        """``work.make`` of a request that is about the worker's fabric. See :meth:`run`."""
+        return await self.run(_make, replace(request, fabric=cast(Fabric, None)))
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Raises what the function raises, or BrokenProcessPool when every process died of it."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from controller.cli import render
+from controller.cli.bench_failover import failover
 from controller.cli.bench_optimizer import optimizer
 from controller.distribution import require_own_packages
 from controller.lab import large
@@ -28,6 +29,7 @@ def bench() -> None:
     """Measure the controller on this machine."""
 
 
+bench.add_command(failover)
 bench.add_command(optimizer)
 
 

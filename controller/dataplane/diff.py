@@ -118,7 +118,11 @@ def changes(installed: Tables, desired: Tables) -> Changes:
 _NOTHING = SwitchTables()
 _INGRESS = {int(Table.CLASSIFY): Phase.CLASSIFY_FLOWS, int(Table.GUARD): Phase.GUARD_FLOWS}
 _COOKIE, _KIND = slice(8, 16), 11
+_GROUP_ID = slice(12, 16)
+# Messages that add and that change a group or meter differ in their command alone, which is what
+# comes after the header.
 _MODIFY = b"\0\1"
+_COMMAND_END = HEADER_BYTES + len(_MODIFY)
 
 
 def _switch(has: SwitchTables, wants: SwitchTables) -> dict[Phase, list[Change]]:
@@ -180,9 +184,22 @@ def _put(entries: Entries[int, V], key: int, message: bytes, taken: bool) -> Cha
     entry = partial(entries.__getitem__, key)
     if not taken:
         return Change(Verb.ADD, message, entry)
-    # The two messages differ in their command alone, which is what comes after the header.
-    changed = message[:HEADER_BYTES] + _MODIFY + message[HEADER_BYTES + len(_MODIFY) :]
-    return Change(Verb.MODIFY, changed, entry)
+    return Change(Verb.MODIFY, modifying(message), entry)
+
+
+def modifying(message: bytes) -> bytes:
+    """The message that changes the group or meter which ``message`` adds."""
+    return message[:HEADER_BYTES] + _MODIFY + message[_COMMAND_END:]
+
+
+def with_command_of(old: bytes, new: bytes) -> bytes:
+    """``new``, which adds a group, as a message that adds or changes it as ``old`` does."""
+    return new[:HEADER_BYTES] + old[HEADER_BYTES:_COMMAND_END] + new[_COMMAND_END:]
+
+
+def group_id_of(message: bytes) -> int:
+    """Of a message that adds or changes a group."""
+    return int.from_bytes(message[_GROUP_ID], "big")
 
 
 def _delete_flow(has: SwitchTables, key: FlowKey) -> tuple[tuple[int, int], Change]:

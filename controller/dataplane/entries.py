@@ -36,13 +36,15 @@ class Entries(Mapping[K, V]):
     """Immutable; equal to another when both hold equal entries. ``messages`` are in the order in
     which a switch that holds nothing can take them, and equal for equal entries."""
 
-    __slots__ = ("_entries", "_kind", "_messages", "_packed")
+    __slots__ = ("_encoded", "_entries", "_kind", "_messages", "_packed")
 
     def __init__(
         self, kind: _Kind[K, V], entries: Mapping[K, V] | None, packed: bytes | None = None
     ) -> None:
         self._kind = kind
         self._entries: dict[K, V] = dict(entries) if entries is not None else {}
+        # Whether the messages say what there is; then entries are but those somebody asked for.
+        self._encoded = packed is not None
         self._packed = packed
         self._messages: dict[K, bytes] | None = None
 
@@ -50,11 +52,11 @@ class Entries(Mapping[K, V]):
     def messages(self) -> Mapping[K, bytes]:
         if self._messages is None:
             kind = self._kind
-            if self._packed is None:
-                self._messages = dict(kind.arranged(self._entries))
-            else:
+            if self._encoded and self._packed is not None:
                 key = kind.key
                 self._messages = {key(message): message for message in _cut(self._packed)}
+            else:
+                self._messages = dict(kind.arranged(self._entries))
         return self._messages
 
     @property
@@ -63,8 +65,20 @@ class Entries(Mapping[K, V]):
             self._packed = b"".join(self.messages.values())
         return self._packed
 
+    def replaced(self, messages: Mapping[K, bytes]) -> Entries[K, V]:
+        """The same with these messages in the place of those of their keys. KeyError for a key that
+        is not there. The order stays, so none may refer to other entries than before."""
+        old = self.messages
+        if missing := [key for key in messages if key not in old]:
+            raise KeyError(missing[0])
+        made = Entries(self._kind, None)
+        made._entries = {k: entry for k, entry in self._entries.items() if k not in messages}
+        made._messages = {**old, **messages}
+        made._encoded = True
+        return made
+
     def _all(self) -> dict[K, V]:
-        if self._packed is not None and len(self._entries) < len(self.messages):
+        if self._encoded and len(self._entries) < len(self.messages):
             for key in self.messages:
                 self[key]
         return self._entries
@@ -72,20 +86,20 @@ class Entries(Mapping[K, V]):
     def __getitem__(self, key: K) -> V:
         found = self._entries.get(key)
         if found is None:
-            if self._packed is None:
+            if not self._encoded:
                 raise KeyError(key)
             found = self._kind.decode(decode(self.messages[key]).message)
             self._entries[key] = found
         return found
 
     def __contains__(self, key: object) -> bool:
-        return key in self._entries or (self._packed is not None and key in self.messages)
+        return key in self._entries or (self._encoded and key in self.messages)
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self._entries if self._packed is None else self.messages)
+        return iter(self.messages if self._encoded else self._entries)
 
     def __len__(self) -> int:
-        return len(self._entries if self._packed is None else self.messages)
+        return len(self.messages if self._encoded else self._entries)
 
     def items(self) -> ItemsView[K, V]:
         return self._all().items()
@@ -95,8 +109,8 @@ class Entries(Mapping[K, V]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Entries):
-            if self._packed is not None and other._packed is not None:
-                return self._packed == other._packed
+            if self._encoded and other._encoded:
+                return self is other or self.packed == other.packed
             return self._all() == other._all()
         return self._all() == other
 

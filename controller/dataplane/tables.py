@@ -45,6 +45,15 @@ class SwitchTables:
         self.spoiled_groups = spoiled_groups
         self.spoiled_meters = spoiled_meters
 
+    def with_groups(self, messages: Mapping[int, bytes]) -> SwitchTables:
+        """The same, but for the groups that these messages make."""
+        made = SwitchTables(
+            None, None, None, self.spoiled_flows, self.spoiled_groups, self.spoiled_meters
+        )
+        made.flows, made.meters = self.flows, self.meters
+        made.groups = self.groups.replaced(messages)
+        return made
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SwitchTables):
             return NotImplemented
@@ -75,6 +84,9 @@ def _unpacked(
 
 Tables: TypeAlias = Mapping[str, SwitchTables]
 """Switch name to its state."""
+
+Groups: TypeAlias = Mapping[str, Mapping[int, bytes]]
+"""Of each switch, group ids to the messages that make these groups."""
 
 
 class Phase(IntEnum):
@@ -109,3 +121,9 @@ class Updates:
     @property
     def count(self) -> int:
         return sum(len(batch) for phase in self.messages.values() for batch in phase.values())
+
+
+def with_groups(tables: Tables, groups: Groups) -> Tables:
+    """The same, but for groups of some switches, see ``SwitchTables.with_groups``."""
+    changed = {name: tables[name].with_groups(messages) for name, messages in groups.items()}
+    return {**tables, **changed}

@@ -15,14 +15,9 @@ from controller.telemetry.link_state import LinkState
 
 
 class PlanKind(Enum):
-    """How to make a plan.
-
-    ADOPT compiles the given plan as it stands; REPAIR takes dead trees out of it without a solver;
-    OPTIMISE makes a new one.
-    """
+    """ADOPT compiles the given plan as it stands; OPTIMISE makes a new one."""
 
     ADOPT = "adopt"
-    REPAIR = "repair"
     OPTIMISE = "optimise"
 
 
@@ -30,7 +25,9 @@ class PlanKind(Enum):
 class PlanRequest:
     """Work for a worker; everything that it needs, and nothing that changes meanwhile.
 
-    ``settled``: every switch of the fabric holds ``previous`` and nothing older.
+    ``settled``: every switch of the fabric holds ``previous`` and nothing older. ``compiled``: its
+    tables are there, for demands that join the same NICs; if the new plan has other weights and
+    nothing else, these suffice.
     """
 
     id: int
@@ -41,6 +38,7 @@ class PlanRequest:
     link_state: LinkState
     previous: Plan | None
     settled: bool
+    compiled: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,9 +58,15 @@ class FindBlackHoles:
 
 @dataclass(frozen=True, slots=True)
 class StorePlan:
-    """Make the plan durable, then answer ``PlanStored``: nothing of it is sent before."""
+    """Make the plan durable, then answer ``PlanStored``: nothing of it is sent before.
+
+    ``base`` is the plan that was last stored in full, if this one differs from it in nothing but
+    weights, so that these will do. Else ``body`` may be what ``plan_codec.body`` says of it.
+    """
 
     plan: Plan
+    base: Plan | None = None
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,13 @@ class Continue:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowLinks:
+    """Answer ``LinksDue`` after so long, and after whatever else waits: links fail in bursts."""
+
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class LinksMeasured:
     """New link state is to be had from the engine."""
 
@@ -134,6 +145,7 @@ Command: TypeAlias = (
     | ReadSwitch
     | SendProbes
     | Continue
+    | FollowLinks
     | SetStatus
     | LinksMeasured
     | Log

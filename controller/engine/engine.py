@@ -7,16 +7,18 @@ plan, a new plan changes what switches should hold, and the difference is rolled
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from controller.dataplane.tables import Tables
+from controller.dataplane.tables import Groups
 from controller.discovery.probe import Seal
 from controller.engine import events as ev
+from controller.engine.accepted import Accepted
 from controller.engine.black_holes import BlackHoleBook
 from controller.engine.commands import (
     Command,
+    FollowLinks,
     LinksMeasured,
     Log,
     PlanKind,
@@ -27,9 +29,11 @@ from controller.engine.commands import (
 from controller.engine.foresight import Question
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
-from controller.engine.planner import METRICS_HOLD_S, Planner, Reason, Snapshots
+from controller.engine.pin_repair import swap_dead
+from controller.engine.planner import METRICS_HOLD_S, Answered, Planner, Reason, Snapshots
 from controller.engine.plans import covers, same_on_switches, unroutable
 from controller.engine.reconciler import Reconciler
+from controller.engine.repairs import Repairs
 from controller.engine.shortages import Lack, lacks
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
@@ -39,21 +43,15 @@ from controller.intents.demands import Demands
 from controller.intents.expand import demands_of
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
-from controller.telemetry.link_state import Bools, LinkState
+from controller.telemetry.link_state import LinkState
 
 STARTING_S = 10.0
 """Switches that have not connected this long after the start are absent, before that awaited.
 An absent one that the stored plan sends nothing through may hold no rules: it is planned around."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Accepted:
-    """A plan on its way to the switches; ``serial`` is that of the snapshots it serves."""
-
-    plan: Plan
-    tables: Tables
-    serial: int
-    demands: Demands
+FOLLOW_PAUSE_S = 0.02
+"""What changes within so long of links that have just been followed is followed in one go."""
 
 
 class Engine:
@@ -89,10 +87,14 @@ class Engine:
         self._interval_s = interval_s
         self._stored_plan = stored_plan
         self._last_plan_id = stored_plan.id if stored_plan else 0
-        self._storing: _Accepted | None = None
-        self._planned_demands: Demands | None = None
+        self._storing: Accepted | None = None
+        self._running: Accepted | None = None
+        self._stored_in_full: Plan | None = None
         # Counts what makes older plans stale: changes of intents and of which links are up.
-        self._serial = 1
+        self._serial = self._intents_serial = 1
+        self._following = False
+        self._followed_s = now - FOLLOW_PAUSE_S
+        self.repairs = Repairs()
         self._planned_serial = 0
         self._committed_serial = 0
         self._started_s = now
@@ -134,7 +136,17 @@ class Engine:
         return out + self._next(now)
 
     def handle(self, event: ev.Event, now: float) -> list[Command]:
+        if isinstance(event, ev.BatchDone) and not self._batch_done(event, now):
+            return []
         return self._take(event, now) + self._next(now)
+
+    def _batch_done(self, event: ev.BatchDone, now: float) -> bool:
+        """Returns whether anything follows from it: of hundreds of answers, only from the last."""
+        if not self.reconciler.current(event.switch, event.session):
+            return False
+        follows = self.reconciler.batch_done(event)
+        self.repairs.acknowledged(self.reconciler.unanswered, now)
+        return follows
 
     def _take(self, event: ev.Event, now: float) -> list[Command]:
         match event:
@@ -155,7 +167,9 @@ class Engine:
             case ev.BlackHolesFound():
                 return self._black_holes.found(event)
             case ev.PlanStored():
-                self._plan_stored(event)
+                return self._plan_stored(event, now)
+            case ev.LinksDue():
+                return self._follow_links(now)
             case ev.SwitchConnected():
                 return self._switch_connected(event, now)
             case ev.ProbesDue():
@@ -172,7 +186,7 @@ class Engine:
                 installed = self.reconciler.records[event.switch].installed
                 self._measurements.add(event, installed)
             case ev.BatchDone():
-                self.reconciler.batch_done(event)
+                pass  # seen to above
             case ev.BatchFailed():
                 return self.reconciler.batch_failed(event, now)
             case ev.PortChanged():
@@ -194,9 +208,12 @@ class Engine:
         """What follows from the state as it is, whatever event led to it."""
         out = self._black_holes.due(self._held, self.link_state)
         if self._planner.wanted:
-            previous = self._latest() or self._stored_plan
+            running = self._storing or self._running
+            previous = running.plan if running else self._stored_plan
             settled = self._storing is None and self.reconciler.settled()
-            request = self._planner.due(self._snapshots(), previous, settled, now)
+            compiled = running is not None and running.demands.reaches == self.demands.reaches
+            snapshots = self._snapshots()
+            request = self._planner.due(snapshots, previous, settled, compiled, now)
             if request is not None:
                 out.append(RequestPlan(request))
         if self._storing is None:
@@ -218,6 +235,7 @@ class Engine:
             self._statuses.want(self._intents, self._serial)
             return False
         self._serial += 1
+        self._intents_serial = self._serial
         self._intents = dict(intents)
         self._statuses.want(self._intents, self._serial)
         served = [i for i in self._intents.values() if len(i.endpoints) > 1]
@@ -228,72 +246,119 @@ class Engine:
         return True
 
     def _snapshots(self) -> Snapshots:
-        return Snapshots(self.fabric, self.demands, self.link_state, self._serial)
-
-    def _latest(self) -> Plan | None:
-        """The plan that switches hold or soon will."""
-        return self._storing.plan if self._storing else self.plan
+        return Snapshots(
+            self.fabric, self.demands, self.link_state, self._serial, self._intents_serial
+        )
 
     def _plan_made(self, event: ev.PlanMade, now: float) -> list[Command]:
-        current = self._latest()
-        newest = current or self._stored_plan
-        answer = self._planner.answered(event.request, self._serial, newest)
-        if answer is None:
+        running = self._storing or self._running
+        current = running.plan if running else None
+        asked = self._planner.answered(
+            event.request, self._snapshots(), current or self._stored_plan
+        )
+        if asked is None:
             return []
-        request, reason = answer
-        accepted = _Accepted(event.plan, event.tables, self._serial, request.demands)
-        if request.kind is PlanKind.ADOPT:
-            self._take_up(accepted)
-            return [Log("info", f"adopted plan {event.plan.id}")]
-        if request.kind is PlanKind.REPAIR:
-            # It serves the demands that the plan was made for; newer ones wait for the next plan.
-            accepted = replace(accepted, serial=self._latest_serial())
+        accepted = self._accepted(event, asked)
+        if accepted is None:
+            self._planner.want(asked.reason)
+            return []
+        if asked.request.kind is PlanKind.ADOPT:
+            self._stored_in_full = accepted.plan
+            out = self._take_up(accepted, now)
+            return [Log("info", f"adopted plan {event.plan.id}"), *out]
+        if asked.serial == self._serial:
+            self.repairs.optimised(now)
+        reason = asked.reason
         if current is not None:
-            same = same_on_switches(current, event.plan)
-            if same or (reason is Reason.MEASUREMENT and not event.worth):
-                self._keep(accepted, event.running, reason)
-                return []
+            same = same_on_switches(current, accepted.plan)
+            if same or (reason is not Reason.CHANGE and not event.worth):
+                return self._keep(accepted, event, reason, now)
         if reason is Reason.MEASUREMENT:
             self._planner.hold(now + METRICS_HOLD_S)
-        self._last_plan_id += 1
-        plan = replace(event.plan, id=self._last_plan_id)
-        self._storing = replace(accepted, plan=plan)
-        certificate = plan.certificate
+        certificate = accepted.plan.certificate
+        # Links may have failed since: then it is not the plan that the worker has described.
+        body = None if accepted.moved else event.body
+        plan = self._store(accepted, fresh=True)
         return [
             Log(
                 "info",
-                f"plan {plan.id} ({request.kind.value}) by {certificate.solver}: worst link "
-                f"{certificate.mlu:.3f}, bound {certificate.bound:.3f}, "
-                f"{certificate.seconds:.3f} s",
+                f"plan {plan.id} by {certificate.solver}: worst link {certificate.mlu:.3f}, "
+                f"bound {certificate.bound:.3f}, {certificate.seconds:.3f} s",
             ),
-            StorePlan(plan),
+            StorePlan(plan, body=body),
         ]
 
-    def _keep(self, accepted: _Accepted, running: Plan | None, reason: Reason) -> None:
+    def _accepted(self, event: ev.PlanMade, asked: Answered) -> Accepted | None:
+        """The plan as it can be used now; None when what it builds on is not there any more."""
+        base, means, running = event.plan, event.means, self._running
+        if isinstance(means, ev.Compiled):
+            crossings = means.crossings
+        else:
+            previous = asked.request.previous
+            if running is None or self._storing or previous is None:
+                return None
+            if running.plan.id != previous.id:
+                return None
+            crossings = running.crossings
+            base = replace(
+                base, egresses=previous.egresses, trees=previous.trees, zones=previous.zones
+            )
+        accepted = Accepted(base, base, crossings, asked.serial, asked.request.demands, means)
+        if asked.request.kind is PlanKind.OPTIMISE and asked.serial != self._serial:
+            accepted, groups = accepted.turned(self.fabric, self.link_state)
+            accepted = replace(accepted, means=means.with_groups(groups))
+        return accepted
+
+    def _store(self, accepted: Accepted, fresh: bool) -> Plan:
+        """Number the plan, and await that it is stored. ``fresh``: it is a base of its own."""
+        self._last_plan_id += 1
+        plan = replace(accepted.plan, id=self._last_plan_id)
+        base = replace(accepted.base, id=plan.id) if fresh else accepted.base
+        self._storing = replace(accepted, plan=plan, base=base)
+        return plan
+
+    def _keep(
+        self, accepted: Accepted, event: ev.PlanMade, reason: Reason, now: float
+    ) -> list[Command]:
         """Stay with the plan that is. Which hosts of an edge may talk is not in it: its tables may
         be others all the same after a change."""
+        changes = reason is Reason.CHANGE and isinstance(event.means, ev.Compiled)
         if self._storing is not None:
-            if reason is Reason.CHANGE:
+            if changes:
                 self._storing = replace(accepted, plan=self._storing.plan)
-            return
+            return []
         assert self.plan is not None
-        plan = running if running is not None and running.id == self.plan.id else self.plan
-        if reason is Reason.CHANGE:
-            self._take_up(replace(accepted, plan=plan))
+        plan, forecast = self.plan, event.running
+        if forecast is not None:
+            plan = replace(
+                plan,
+                made_from=forecast.made_from,
+                load_bps=forecast.load_bps,
+                certificate=forecast.certificate,
+            )
+        out = self._take_up(replace(accepted, plan=plan), now) if changes else []
         self.plan, self._planned_serial = plan, accepted.serial
+        return out
 
-    def _plan_stored(self, event: ev.PlanStored) -> None:
-        if self._storing is not None and self._storing.plan.id == event.plan_id:
-            accepted, self._storing = self._storing, None
-            self._take_up(accepted)
+    def _plan_stored(self, event: ev.PlanStored, now: float) -> list[Command]:
+        if self._storing is None or self._storing.plan.id != event.plan_id:
+            return []
+        accepted, self._storing = self._storing, None
+        if accepted.plan.id == accepted.base.id:
+            self._stored_in_full = accepted.plan
+        out = self._take_up(accepted, now)
+        self.repairs.stored(event.plan_id, event.asked_s, now, out)
+        return out + self._repair(now)
 
-    def _take_up(self, accepted: _Accepted) -> None:
+    def _take_up(self, accepted: Accepted, now: float) -> list[Command]:
+        self._running = accepted
         self.plan, self._planned_serial = accepted.plan, accepted.serial
-        self._planned_demands = accepted.demands
-        self.reconciler.desire(accepted.plan.id, accepted.tables)
-
-    def _latest_serial(self) -> int:
-        return self._storing.serial if self._storing else self._planned_serial
+        if isinstance(accepted.means, ev.Respread):
+            return self.reconciler.reweigh(accepted.plan.id, accepted.means.groups, now)
+        self.reconciler.desire(accepted.plan.id, accepted.means.tables)
+        # The tables are the reconciler's from now on.
+        self._running = replace(accepted, means=ev.Respread({}))
+        return []
 
     # ---- switches and links ---------------------------------------------------------------------
 
@@ -348,8 +413,7 @@ class Engine:
         """Links that lead elsewhere are given up like those that are down, and taken back."""
         out: list[Command] = [*self.wiring.news()]
         if self._links.bar(self.wiring.barred):
-            # Also where its ports were down just before: then its trees are still there.
-            out += self._links_changed(self._links.up(), now)
+            out += self._links_may_have_changed(now)
         return out
 
     def _drains_changed(self, event: ev.DrainsChanged, now: float) -> list[Command]:
@@ -365,26 +429,54 @@ class Engine:
         return replace(measured, barred=self._links.barred())
 
     def _links_may_have_changed(self, now: float) -> list[Command]:
-        """Dead trees lose their weight at once; a better plan follows in its own time."""
-        up = self._links.up()
-        if np.array_equal(up, self.link_state.up):
+        if self._following or self._links_are_known():
             return []
-        return self._links_changed(up, now)
+        self._following = True
+        self.repairs.heard(now)
+        return [FollowLinks(max(0.0, self._followed_s + FOLLOW_PAUSE_S - now))]
 
-    def _links_changed(self, up: Bools, now: float) -> list[Command]:
-        worse = bool((self.link_state.up & ~up).any())
+    def _follow_links(self, now: float) -> list[Command]:
+        """Dead trees lose their weight at once; a better plan follows in its own time."""
+        self._following, self._followed_s = False, now
+        if self._links_are_known():
+            return []
         self._serial += 1
         # Switches have moved traffic by themselves: what was carried before says nothing now.
         self._measurements.restart()
         self.link_state = self._measured_links(now)
-        self._planner.want(Reason.CHANGE)
-        latest, demands = self._latest(), self._planned_demands
-        if self._storing is not None:
-            demands = self._storing.demands
-        if worse and latest is not None and demands is not None:
-            snapshots = Snapshots(self.fabric, demands, self.link_state, self._serial)
-            return [RequestPlan(self._planner.repair(snapshots, latest))]
-        return []
+        plan = self.plan
+        # Groups go other ways at once, but flows with a path of their own only with a new plan.
+        urgent = plan is not None and swap_dead(plan, self.fabric, self.link_state) is not plan.pins
+        self._planner.links_changed(now, urgent)
+        return self._repair(now)
+
+    def _links_are_known(self) -> bool:
+        """Whether ``link_state`` has the links as they are. Of one whose ports were down before it
+        was barred, trees are still there."""
+        barred, known = self._links.barred(), self.link_state.barred
+        if barred is None or known is None:
+            same = barred is known
+        else:
+            same = np.array_equal(barred, known)
+        return same and np.array_equal(self._links.up(), self.link_state.up)
+
+    def _repair(self, now: float) -> list[Command]:
+        """Turn the running plan to the links that live, if it is not; no solver."""
+        running = self._running
+        if running is None or self.plan is None or self._storing is not None:
+            return []
+        running = replace(running, plan=self.plan, serial=self._planned_serial)
+        turned, groups = running.turned(self.fabric, self.link_state)
+        if turned is running:
+            return []
+        plan = self._store(replace(turned, means=ev.Respread(groups)), fresh=False)
+        self.repairs.planned(plan.id, now)
+        full = self._stored_in_full
+        base = full if full is not None and full.id == running.base.id else None
+        return [
+            Log("info", f"plan {plan.id} turns to the links that live: {_counted(groups)}"),
+            StorePlan(plan, base=base),
+        ]
 
     # ---- time -----------------------------------------------------------------------------------
 
@@ -452,13 +544,14 @@ class Engine:
         return known[1]
 
     def _lacks(self) -> Mapping[str, Lack]:
-        if self.plan is None or self._planned_demands is None:
+        if self.plan is None or self._running is None:
             return {}
-        of = self.plan.pins, self.plan.refused, self._planned_demands.flows
+        flows = self._running.demands.flows
+        of = self.plan.pins, self.plan.refused, flows
         if self._lacking is None or any(
             a is not b for a, b in zip(self._lacking[0], of, strict=True)
         ):
-            self._lacking = of, lacks(self.plan, self._planned_demands.flows)
+            self._lacking = of, lacks(self.plan, flows)
         return self._lacking[1]
 
     def _intents_between(self, ingress: str, egress: tuple[str, ...]) -> Iterable[str]:
@@ -502,3 +595,7 @@ class Engine:
 def _asked(intents: Mapping[str, ev.WantedIntent]) -> Mapping[str, object]:
     """What of intents a plan depends on."""
     return {name: (i.nics, i.peers, i.flows) for name, i in intents.items()}
+
+
+def _counted(groups: Groups) -> str:
+    return f"{sum(map(len, groups.values()))} groups of {len(groups)} switches"

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.dataplane.black_holes import Pair
-from controller.dataplane.tables import SwitchTables, Tables
+from controller.dataplane.tables import Groups, SwitchTables, Tables, with_groups
+from controller.engine.repair import Crossings
 from controller.intents.demands import PinnedFlow, Reach
 from controller.openflow.decode import Description
-from controller.optimizer.plan import Plan
+from controller.optimizer.plan import Certificate, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +165,51 @@ class CountersRead:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanMade:
-    """Answer to ``RequestPlan``: the plan and what it means for every switch.
+class Forecast:
+    """How a plan does on given snapshots."""
 
-    ``worth``: its gain over the plan that it was to replace beats the churn. ``running`` is that
-    plan with the loads and the certificate that it has on the newest snapshots.
+    made_from: tuple[int, int, int]
+    load_bps: Mapping[tuple[str, int], float]
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a plan means for every switch, and which of its paths cross which arc."""
+
+    tables: Tables
+    crossings: Crossings
+
+    def with_groups(self, groups: Groups) -> Compiled:
+        return Compiled(with_groups(self.tables, groups), self.crossings)
+
+
+@dataclass(frozen=True, slots=True)
+class Respread:
+    """By switch the groups of the previous plan that are others in this one, each the message that
+    makes it. All else is the same, and so the plan comes without trees, egresses and zones."""
+
+    groups: Groups
+
+    def with_groups(self, groups: Groups) -> Respread:
+        old = self.groups
+        return Respread({s: {**old.get(s, {}), **groups.get(s, {})} for s in {**old, **groups}})
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """Answer to ``RequestPlan``: the plan and what it means for switches.
+
+    ``worth``: its gain over the plan that it was to replace beats the churn. ``running`` is how
+    that one does on the newest snapshots. ``body`` is what ``plan_codec.body`` says of the plan.
     """
 
     request: int
     plan: Plan
-    tables: Tables
+    means: Compiled | Respread
     worth: bool = True
-    running: Plan | None = None
+    running: Forecast | None = None
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +229,20 @@ class BlackHolesFound:
 
 @dataclass(frozen=True, slots=True)
 class PlanStored:
+    """``asked_s``: when writing it began."""
+
     plan_id: int
+    asked_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
     """Answer to ``Continue``."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinksDue:
+    """Answer to ``FollowLinks``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,5 +269,6 @@ Event: TypeAlias = (
     | BlackHolesFound
     | PlanStored
     | Continued
+    | LinksDue
     | Tick
 )

@@ -17,13 +17,15 @@ def swap_dead(plan: Plan, fabric: Fabric, link_state: LinkState) -> Mapping[Plac
     Where that is dead too, a pin has no path until the next plan, and goes like everything else.
     Returns ``plan.pins`` itself when no primary is dead.
     """
+    if not plan.pins:
+        return plan.pins
     dead = {arc.tail: arc for arc in fabric.arcs if not link_state.up[arc.index]}
     hurt = {
         (tree.egress, tree.id)
         for tree in plan.trees
         if any(tree.next_port.get(port.switch) == port.port for port in dead)
     }
-    if not hurt or not plan.pins:
+    if not hurt:
         return plan.pins
     ways = Ways(plan, fabric)
     number = {egress.members: egress.id for egress in plan.egresses}

@@ -1,9 +1,12 @@
-"""Plans as canonical JSON, so that equal plans are equal bytes in the store."""
+"""Plans as canonical JSON, so that equal plans are equal bytes in the store.
+
+A plan that differs from one in the store by some weights only is stored as these (`encode_change`).
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from controller.optimizer.plan import (
@@ -22,10 +25,64 @@ WITHOUT_PINS = 2
 
 
 def encode(plan: Plan) -> bytes:
-    """UTF-8 JSON with sorted keys and no spaces."""
+    """UTF-8 JSON with its id, then the other keys sorted, and no spaces."""
+    return numbered(plan.id, body(plan))
+
+
+def numbered(plan_id: int, body: bytes) -> bytes:
+    """The document of a plan whose id was not known when its body was made."""
+    return b'{"id":%d,' % plan_id + body[1:]
+
+
+def encode_change(base: Plan, plan: Plan) -> bytes:
+    """What of ``plan`` is not in ``base``: only id, versions, weights and loads may differ."""
+    rows = zip(plan.weights.items(), base.weights.values(), strict=True)
+    changed = [[*key, sorted(row.items())] for (key, row), old in rows if row is not old]
     document = {
         "format": FORMAT,
         "id": plan.id,
+        "base": base.id,
+        "made_from": plan.made_from,
+        "weights": changed,
+        "load_bps": [
+            [*port, bps] for port, bps in plan.load_bps.items() if bps != base.load_bps.get(port)
+        ],
+    }
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode_change(base: Plan, data: bytes) -> Plan:
+    """The plan that was encoded; ``base`` itself if the change is one of another plan. Raises
+    ValueError when ``data`` is none, or of another format."""
+    try:
+        document: dict[str, Any] = json.loads(data)
+        if document["format"] != FORMAT:
+            raise ValueError(f"format {document['format']!r}")
+        if document["base"] != base.id:
+            return base
+        fabric, demands, link_state = document["made_from"]
+        weights = {
+            PlacementKey(ingress, tuple(egress), name): dict(row)
+            for ingress, egress, name, row in document["weights"]
+        }
+        return replace(
+            base,
+            id=document["id"],
+            made_from=(fabric, demands, link_state),
+            weights={**base.weights, **weights},
+            load_bps={
+                **base.load_bps,
+                **{(switch, port): bps for switch, port, bps in document["load_bps"]},
+            },
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"stored change of a plan: damaged ({error!r})") from error
+
+
+def body(plan: Plan) -> bytes:
+    """The plan's document without its id."""
+    document = {
+        "format": FORMAT,
         "made_from": plan.made_from,
         "egresses": [[e.id, e.members] for e in plan.egresses],
         "trees": [[t.egress, t.id, dict(t.next_port)] for t in plan.trees],

@@ -12,30 +12,39 @@ from controller.intents.demands import Demands
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
+QUIET_S = 0.5
+"""Links must have been as they are for so long before it is worked out what is best over them:
+failures come in bursts, and what is urgent has been done."""
 METRICS_HOLD_S = 3.0
 """Weights that measurements have just moved are left alone until the effect can be measured."""
 RETRY_S = 2.0
 
 
 class Reason(IntEnum):
-    """Why a plan is wanted; a higher one is never satisfied by a plan made for a lower one."""
+    """Why a plan is wanted; a higher one is never satisfied by a plan made for a lower one. One for
+    LINKS or less must be worth its churn."""
 
     MEASUREMENT = 1
-    CHANGE = 2
+    LINKS = 2
+    CHANGE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """What a plan is made from. ``serial`` changes with everything that makes older plans stale."""
+    """What a plan is made from. ``serial`` counts changes of intents and of which links are up, and
+    ``intents_serial`` is what it was at the last change of intents."""
 
     fabric: Fabric
     demands: Demands
     link_state: LinkState
     serial: int
+    intents_serial: int
 
 
-@dataclass(slots=True)
-class _Asked:
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that has an answer. ``serial`` is that of its snapshots."""
+
     request: PlanRequest
     serial: int
     reason: Reason
@@ -43,17 +52,19 @@ class _Asked:
 
 @dataclass(slots=True)
 class Planner:
-    """At most one repair and one optimisation are under way at a time.
+    """At most one plan is under way at a time.
 
-    Repairs are quick and never wait for an optimisation; an answer made from older snapshots than
-    the newest is dropped and asked for again.
+    An answer made for other intents than the newest is dropped and asked for again; one made for
+    other links as well, unless new intents wait for it: however often links change, any plan can be
+    repaired at once.
     """
 
     strategy: str
     _next_request: int = 1
-    _asked: dict[int, _Asked] = field(default_factory=dict)
+    _asked: dict[int, Answered] = field(default_factory=dict)
     _wanted: Reason | None = None
     _not_before_s: float = 0.0
+    _quiet_at_s: float = 0.0
     _retry_at_s: float = 0.0
     last_error: str = ""
 
@@ -68,11 +79,21 @@ class Planner:
         """Ask for no plan on account of measurements before then."""
         self._not_before_s = until_s
 
+    def links_changed(self, now: float, urgent: bool) -> None:
+        """``urgent``: ask without waiting for others to change."""
+        self.want(Reason.LINKS)
+        self._quiet_at_s = now if urgent else now + QUIET_S
+
     def due(
-        self, snapshots: Snapshots, newest: Plan | None, settled: bool, now: float
+        self,
+        snapshots: Snapshots,
+        newest: Plan | None,
+        settled: bool,
+        compiled: bool,
+        now: float,
     ) -> PlanRequest | None:
-        """The optimisation to ask for now, if one is wanted and none is under way; ``settled`` says
-        whether every switch holds ``newest`` and nothing older."""
+        """The optimisation to ask for now, if one is wanted and none is under way; ``settled`` and
+        ``compiled`` are of ``newest``, see ``PlanRequest``."""
         if self._wanted is None or any(
             a.request.kind is PlanKind.OPTIMISE for a in self._asked.values()
         ):
@@ -81,11 +102,10 @@ class Planner:
             now < self._not_before_s and self._wanted is Reason.MEASUREMENT
         ):
             return None
+        if now < self._quiet_at_s and self._wanted is not Reason.CHANGE:
+            return None
         reason, self._wanted = self._wanted, None
-        return self._ask(PlanKind.OPTIMISE, snapshots, newest, reason, settled)
-
-    def repair(self, snapshots: Snapshots, newest: Plan) -> PlanRequest:
-        return self._ask(PlanKind.REPAIR, snapshots, newest, Reason.CHANGE)
+        return self._ask(PlanKind.OPTIMISE, snapshots, newest, reason, settled, compiled)
 
     def adopt(self, snapshots: Snapshots, stored: Plan) -> PlanRequest:
         return self._ask(PlanKind.ADOPT, snapshots, stored, Reason.CHANGE)
@@ -97,6 +117,7 @@ class Planner:
         previous: Plan | None,
         reason: Reason,
         settled: bool = False,
+        compiled: bool = False,
     ) -> PlanRequest:
         request = PlanRequest(
             self._next_request,
@@ -107,24 +128,28 @@ class Planner:
             snapshots.link_state,
             previous,
             settled,
+            compiled,
         )
         self._next_request += 1
-        self._asked[request.id] = _Asked(request, snapshots.serial, reason)
+        self._asked[request.id] = Answered(request, snapshots.serial, reason)
         return request
 
     def answered(
-        self, request_id: int, serial: int, newest: Plan | None
-    ) -> tuple[PlanRequest, Reason] | None:
+        self, request_id: int, newest_snapshots: Snapshots, newest: Plan | None
+    ) -> Answered | None:
         """The answered request and why it was made; None when its answer is of no use any more.
 
-        That is when it was made for older snapshots than ``serial``; when it does not know numbers
-        that the newest plan has given; and when it only adapts a plan that is not the newest.
+        That is when it was made for older snapshots, see above; when it does not know numbers that
+        the newest plan has given; and when it only adapts a plan that is not the newest.
         """
         asked = self._asked.pop(request_id, None)
         if asked is None:
             return None
-        if asked.serial != serial:
-            self.want(Reason.CHANGE)
+        needed = newest_snapshots.serial
+        if asked.reason is Reason.CHANGE and asked.request.kind is PlanKind.OPTIMISE:
+            needed = newest_snapshots.intents_serial
+        if asked.serial < needed:
+            self.want(asked.reason)
             return None
         previous = asked.request.previous
         replaced = previous is not None and newest is not None and previous.id != newest.id
@@ -134,15 +159,14 @@ class Planner:
             self.want(asked.reason)
             return None
         self.last_error = ""
-        return asked.request, asked.reason
+        return asked
 
     def failed(self, request_id: int, error: str, now: float) -> None:
-        """An optimisation is tried again after a pause; after a repair, it is what comes anyway."""
+        """It is tried again after a pause."""
         asked = self._asked.pop(request_id, None)
         if asked is not None:
             self.last_error = error
-            if asked.request.kind is not PlanKind.REPAIR:
-                self._retry_at_s = now + RETRY_S
+            self._retry_at_s = now + RETRY_S
             self.want(asked.reason)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from controller.dataplane.diff import gathered, switch_diff
-from controller.dataplane.tables import Phase, SwitchTables, Tables
+from controller.dataplane.diff import gathered, modifying, switch_diff
+from controller.dataplane.tables import Groups, Phase, SwitchTables, Tables
 from controller.engine import events as ev
 from controller.engine.commands import Command, Continue, Log, ReadSwitch, SendBatch
-from controller.engine.rollout import Rollout
+from controller.engine.rollout import PhaseBatch, Rollout
 from controller.engine.switches import SwitchRecord, SwitchState
 
 HELD = (
@@ -29,9 +31,18 @@ lack."""
 ENTRIES_AT_A_TIME = 1000
 """Compared in one go; some 5 ms. A switch with more is compared whole."""
 
+NO_ANSWER = "no answer to a batch in time"
+
 Differences: TypeAlias = dict[
     str, tuple[SwitchTables, SwitchTables, Mapping[Phase, tuple[bytes, ...]]]
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Single:
+    switch: str
+    plan_id: int
+    give_up_s: float
 
 
 class Reconciler:
@@ -53,6 +64,11 @@ class Reconciler:
         self._give_up_s = 0.0
         self._held_since_s: float | None = None
         self._next_batch = 1
+        # Batches that nothing else waits for, by number, and how many there are of each switch and
+        # of each plan.
+        self._single: dict[int, _Single] = {}
+        self._by_switch: Counter[str] = Counter()
+        self.unanswered: Counter[int] = Counter()
         self._new = new
 
     @property
@@ -76,13 +92,45 @@ class Reconciler:
             for name, wanted in tables.items()
         }
 
+    def reweigh(self, plan_id: int, groups: Groups, now: float) -> list[Command]:
+        """What switches should hold from now on, where nothing is new but the weights of groups.
+
+        Nothing builds on these, so every switch is told at once, beside a rollout that may be under
+        way, and none waits for another. What a switch that is not known to hold the tables of
+        before lacks, it gets as ever.
+        """
+        assert self._tables is not None
+        self._plan_id = plan_id
+        tables, out = dict(self._tables), list[Command]()
+        for name, messages in groups.items():
+            record, before = self.records[name], tables[name]
+            tables[name] = wanted = before.with_groups(messages)
+            rest = messages
+            if self._rollout is not None and name in self._rollout.switches:
+                if self._rollout.desired[name] is not before:
+                    continue
+                rest = self._rollout.amend(name, wanted, messages)
+            elif record.installed is before:
+                record.installed, record.state = wanted, SwitchState.INSTALLING
+            else:
+                continue
+            if rest:
+                changed = tuple(map(modifying, rest.values()))
+                batch = PhaseBatch(name, Phase.INGRESS_GROUPS, self._take_batch(), changed)
+                out.append(self._send(batch, plan_id))
+                self._await(batch, plan_id, now)
+        self._tables = tables
+        return out
+
     def continued(self) -> None:
         self._continues = False
 
     def committed(self) -> bool:
         """Every reachable switch, and at least one, holds what the newest plan wants."""
+        if self._tables is None or self._single or self._rollout is not None:
+            return False
         records = [r for r in self.records.values() if r.connected]
-        return bool(records) and self._tables is not None and all(map(self._settled, records))
+        return bool(records) and all(map(self._settled, records))
 
     def can_carry(self, switch: str) -> bool:
         """Whether a switch to which links have come back may be sent packets again: not while it
@@ -91,7 +139,9 @@ class Reconciler:
 
     def settled(self) -> bool:
         """Every switch of the fabric holds what the newest plan wants, and nothing older."""
-        return self._tables is not None and all(map(self._settled, self.records.values()))
+        if self._tables is None or self._single:
+            return False
+        return all(map(self._settled, self.records.values()))
 
     # ---- events ---------------------------------------------------------------------------------
 
@@ -104,11 +154,13 @@ class Reconciler:
         record = self.records[event.switch]
         if record.audited:
             record.audited = False
-            if record.state is SwitchState.IN_SYNC:
+            if record.installed is not None:
                 return self._audited(record, event)
         record.read(event.tables, event.foreign)
         if self._new and event.tables != _NOTHING:
             record.state, record.trouble = SwitchState.HELD, HELD
+        elif self._tables is not None:
+            self._settle(event.switch)
         return []
 
     def audit(self, now: float) -> list[Command]:
@@ -152,11 +204,21 @@ class Reconciler:
         self._drop(event.switch)
         self.records[event.switch].disconnect(event.reason, now)
 
-    def batch_done(self, event: ev.BatchDone) -> None:
-        if self._rollout is not None:
-            self._rollout.acknowledge(event.switch, event.batch)
+    def batch_done(self, event: ev.BatchDone) -> bool:
+        """Returns whether that was the last answer that something waits for."""
+        single = self._single.pop(event.batch, None)
+        if single is not None:
+            self._count(single, -1)
+            self._settle(event.switch)
+            return not self._single
+        if self._rollout is None:
+            return False
+        self._rollout.acknowledge(event.switch, event.batch)
+        return not self._rollout.waiting_for
 
     def batch_failed(self, event: ev.BatchFailed, now: float) -> list[Command]:
+        if event.batch in self._single:
+            return self._fail(event.switch, event.error, now)
         if self._rollout is None or not self._rollout.owns(event.switch, event.batch):
             return []
         return self._abandon({event.switch}, event.error, now)
@@ -167,9 +229,11 @@ class Reconciler:
         for record in self.records.values():
             if record.state is SwitchState.FAILED and now >= record.retry_at_s:
                 out.append(self._read_again(record, now))
+        late = {c.switch for c in self._single.values() if now > c.give_up_s}
+        for switch in sorted(late):
+            out += self._fail(switch, NO_ANSWER, now)
         if self._rollout is not None and now > self._give_up_s:
-            error = "no answer to a batch in time"
-            out += self._abandon(self._rollout.waiting_for, error, now)
+            out += self._abandon(self._rollout.waiting_for, NO_ANSWER, now)
         return out
 
     # ---- rolling out ----------------------------------------------------------------------------
@@ -180,30 +244,58 @@ class Reconciler:
         while True:
             if self._rollout is None and not self._begin(now, starting):
                 return self._continue()
-            assert self._rollout is not None
-            batches = self._rollout.advance()
-            self._next_batch = self._rollout.next_batch
-            if batches:
+            rollout = self._rollout
+            assert rollout is not None
+            batches = rollout.advance()
+            out: list[Command] = [self._send(batch, rollout.plan_id) for batch in batches]
+            if batches and rollout.phases_left:
                 longest = max(len(batch.messages) for batch in batches)
-                self._give_up_s = now + PHASE_TIMEOUT_S + MESSAGE_TIMEOUT_S * longest
+                self._give_up_s = now + _patience_s(longest)
+            elif batches or rollout.finished:
+                # Nothing builds on the last phase, so nobody has to wait for it.
                 for batch in batches:
-                    self.records[batch.switch].messages_sent += len(batch.messages)
-                return [
-                    SendBatch(
-                        b.switch,
-                        self.records[b.switch].session,
-                        self._rollout.plan_id,
-                        b.phase,
-                        b.batch,
-                        b.messages,
-                    )
-                    for b in batches
-                ]
-            if not self._rollout.finished:
-                return []
-            for name in self._rollout.switches:
-                self.records[name].settle(self._rollout.desired[name])
-            self._rollout = None
+                    self._await(batch, rollout.plan_id, now)
+                for name in rollout.switches:
+                    self.records[name].installed = rollout.desired[name]
+                    self._settle(name)
+                self._rollout = None
+                if not batches:
+                    continue
+            return out
+
+    def _take_batch(self) -> int:
+        self._next_batch += 1
+        return self._next_batch - 1
+
+    def _send(self, batch: PhaseBatch, plan_id: int) -> SendBatch:
+        record = self.records[batch.switch]
+        record.messages_sent += len(batch.messages)
+        return SendBatch(
+            batch.switch, record.session, plan_id, batch.phase, batch.batch, batch.messages
+        )
+
+    def _await(self, batch: PhaseBatch, plan_id: int, now: float) -> None:
+        give_up_s = now + _patience_s(len(batch.messages))
+        self._single[batch.batch] = single = _Single(batch.switch, plan_id, give_up_s)
+        self._count(single, 1)
+
+    def _count(self, single: _Single, more: int) -> None:
+        self._by_switch[single.switch] += more
+        self.unanswered[single.plan_id] += more
+        if not self._by_switch[single.switch]:
+            del self._by_switch[single.switch]
+        if not self.unanswered[single.plan_id]:
+            del self.unanswered[single.plan_id]
+
+    def _settle(self, switch: str) -> None:
+        """It holds what it should once it has answered everything."""
+        record = self.records[switch]
+        if record.installed is None or record.installed is not self._want(switch):
+            return
+        waiting = switch in self._by_switch
+        in_rollout = self._rollout is not None and switch in self._rollout.waiting_for
+        if not waiting and not in_rollout:
+            record.settle(record.installed)
 
     def _begin(self, now: float, starting: bool) -> bool:
         """Start a rollout over all known switches if any of them needs one, and once all of them
@@ -213,7 +305,7 @@ class Reconciler:
             for r in self.records.values()
             if r.installed is not None and r.state is not SwitchState.HELD
         }
-        if self._tables is None or all(self._settled(self.records[name]) for name in known):
+        if self._tables is None or all(has is self._want(name) for name, has in known.items()):
             self._differences.clear()
             self._held_since_s = None
             return False
@@ -225,9 +317,9 @@ class Reconciler:
         updates = gathered({name: self._differences[name][2] for name in known})
         self._differences.clear()
         self._held_since_s = None
-        self._rollout = Rollout(self._plan_id, updates, desired, self._next_batch)
-        for name in known:
-            if not self._settled(self.records[name]):
+        self._rollout = Rollout(self._plan_id, updates, desired, self._take_batch)
+        for name, has in known.items():
+            if has is not desired[name]:
                 self.records[name].state = SwitchState.INSTALLING
         return True
 
@@ -283,6 +375,12 @@ class Reconciler:
                 out.append(self._read_again(record, now))
         return out
 
+    def _fail(self, switch: str, error: str, now: float) -> list[Command]:
+        """What it was sent alone it has failed alone."""
+        self._drop(switch)
+        self.records[switch].fail(error, now)
+        return [Log("error", f"{switch} failed a change: {error}; it is read again")]
+
     @staticmethod
     def _read_again(record: SwitchRecord, now: float) -> Command:
         record.state, record.installed, record.read_at_s = SwitchState.READING, None, now
@@ -291,6 +389,8 @@ class Reconciler:
     def _drop(self, switch: str) -> None:
         if self._rollout is not None:
             self._rollout.drop(switch)
+        for batch in [n for n, single in self._single.items() if single.switch == switch]:
+            self._count(self._single.pop(batch), -1)
 
     def problems(self) -> list[str]:
         """In words, for people."""
@@ -305,6 +405,10 @@ class Reconciler:
             if r.foreign:
                 out.append(f"{r.name} holds {r.foreign} entries that are not Heald's")
         return out
+
+
+def _patience_s(messages: int) -> float:
+    return PHASE_TIMEOUT_S + MESSAGE_TIMEOUT_S * messages
 
 
 _NOTHING = SwitchTables()

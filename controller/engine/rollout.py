@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from controller.dataplane.diff import group_id_of, with_command_of
 from controller.dataplane.tables import Phase, SwitchTables, Updates
 
 
@@ -26,14 +27,18 @@ class Rollout:
 
     plan_id: int
     updates: Updates
-    desired: Mapping[str, SwitchTables]
-    next_batch: int
+    desired: dict[str, SwitchTables]
+    take_batch: Callable[[], int]
     _phases: list[Phase] = field(init=False)
     _waiting: dict[int, str] = field(init=False, default_factory=dict)
     _gone: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self._phases = sorted(phase for phase, batches in self.updates.messages.items() if batches)
+
+    @property
+    def phases_left(self) -> bool:
+        return bool(self._phases)
 
     @property
     def finished(self) -> bool:
@@ -57,12 +62,30 @@ class Rollout:
             for switch, messages in self.updates.messages[phase].items():
                 if switch in self._gone or not messages:
                     continue
-                out.append(PhaseBatch(switch, phase, self.next_batch, messages))
-                self._waiting[self.next_batch] = switch
-                self.next_batch += 1
+                batch = self.take_batch()
+                out.append(PhaseBatch(switch, phase, batch, messages))
+                self._waiting[batch] = switch
             if out:
                 return out
         return []
+
+    def amend(
+        self, switch: str, wanted: SwitchTables, groups: Mapping[int, bytes]
+    ) -> Mapping[int, bytes]:
+        """The switch is to hold these ingress groups in the end, which is ``wanted``. Returns those
+        that no message which is still to come makes or changes."""
+        self.desired[switch] = wanted
+        phase = Phase.INGRESS_GROUPS
+        pending = self.updates.messages[phase].get(switch, ()) if phase in self._phases else ()
+        rest, amended = dict(groups), []
+        for message in pending:
+            made = rest.pop(group_id_of(message), None)
+            # The command stays: whether the group is there already has not changed.
+            amended.append(message if made is None else with_command_of(message, made))
+        if pending:
+            batches = {**self.updates.messages[phase], switch: tuple(amended)}
+            self.updates = Updates({**self.updates.messages, phase: batches})
+        return rest
 
     def acknowledge(self, switch: str, batch: int) -> None:
         if self._waiting.get(batch) == switch:

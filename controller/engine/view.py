@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -95,6 +96,29 @@ def forest_of(
     egresses: Sequence[AttachmentSet],
 ) -> Forest:
     """The plan's trees of these egresses but for ``PATH_TREES``, which are no part of a forest."""
+    return _forest_of(_Forests(fabric, plan), tuple(egresses))
+
+
+class _Forests:
+    """Equal to another of the same fabric with the very same trees: a plan and those that differ in
+    weights are looked at several times for one answer, and are large."""
+
+    def __init__(self, fabric: Fabric, plan: Plan) -> None:
+        self.fabric, self.plan = fabric, plan
+        self._of = fabric, plan.trees, plan.egresses
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Forests) and all(
+            a is b for a, b in zip(self._of, other._of, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self._of)))
+
+
+@lru_cache(maxsize=2)
+def _forest_of(forests: _Forests, egresses: tuple[AttachmentSet, ...]) -> Forest:
+    fabric, plan = forests.fabric, forests.plan
     position = {egress: g for g, egress in enumerate(egresses)}
     name = {e.id: e.members for e in plan.egresses}
     arcs = {(a.tail.switch, a.tail.port): a.index for a in fabric.arcs}

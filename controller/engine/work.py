@@ -8,11 +8,14 @@ import numpy as np
 
 from controller.dataplane.black_holes import black_holes
 from controller.dataplane.compile import compile
+from controller.dataplane.ingress import respread
+from controller.engine import plan_codec
 from controller.engine.commands import FindBlackHoles, PlanKind, PlanRequest
-from controller.engine.events import BlackHolesFound, PlanMade
+from controller.engine.events import BlackHolesFound, Compiled, Forecast, PlanMade, Respread
 from controller.engine.judging import evaluate, worth_committing
 from controller.engine.planning import make_plan
-from controller.engine.repair import reweigh_dead
+from controller.engine.plans import differ_in_weights_only
+from controller.engine.repair import Crossings
 from controller.optimizer.certificate import gap
 from controller.optimizer.plan import Certificate, Plan
 
@@ -21,27 +24,33 @@ def make(request: PlanRequest) -> PlanMade:
     """Answer a request; pure, so that it runs in any process. Whoever takes the plan numbers it."""
     fabric, demands, link_state = request.fabric, request.demands, request.link_state
     previous = request.previous
-    worth, running = True, None
-    if request.kind is PlanKind.OPTIMISE or previous is None:
-        plan = make_plan(
-            fabric,
-            demands,
-            link_state,
-            previous,
-            settled=request.settled,
-            strategy=request.strategy,
-            plan_id=0,
-        )
-        if previous is not None:
-            worth = worth_committing(previous, plan, fabric, demands, link_state)
-            running = _on_these_snapshots(previous, plan.certificate, request)
-    elif request.kind is PlanKind.REPAIR:
-        # With links gone, no placement can be better than the best was with them.
-        repaired = reweigh_dead(previous, fabric, link_state)
-        plan = _on_these_snapshots(repaired, previous.certificate, request)
-    else:
-        plan = previous
-    return PlanMade(request.id, plan, compile(fabric, plan, demands), worth, running)
+    if request.kind is PlanKind.ADOPT and previous is not None:
+        return PlanMade(request.id, previous, _compiled(request, previous))
+    plan = make_plan(
+        fabric,
+        demands,
+        link_state,
+        previous,
+        settled=request.settled,
+        strategy=request.strategy,
+        plan_id=0,
+    )
+    if previous is None:
+        compiled = _compiled(request, plan)
+        return PlanMade(request.id, plan, compiled, body=plan_codec.body(plan))
+    same_ways = differ_in_weights_only(previous, plan)
+    if same_ways:
+        plan = replace(plan, egresses=previous.egresses, trees=previous.trees)
+    worth = worth_committing(previous, plan, fabric, demands, link_state)
+    running = _forecast(previous, plan.certificate, request)
+    body = plan_codec.body(plan)
+    if request.compiled and same_ways:
+        changed = [key for key, row in plan.weights.items() if row != previous.weights[key]]
+        groups = respread(plan, fabric.classes, changed)
+        # The asker has all but the weights; to hand it over would take as long as it is large.
+        plan = replace(plan, egresses=(), trees=(), zones={})
+        return PlanMade(request.id, plan, Respread(groups), worth, running, body)
+    return PlanMade(request.id, plan, _compiled(request, plan), worth, running, body)
 
 
 def find_black_holes(asked: FindBlackHoles) -> BlackHolesFound:
@@ -50,20 +59,24 @@ def find_black_holes(asked: FindBlackHoles) -> BlackHolesFound:
     return BlackHolesFound(asked.plan.id, black_holes(asked.fabric, asked.plan, down))
 
 
-def _on_these_snapshots(plan: Plan, best: Certificate, request: PlanRequest) -> Plan:
-    """The plan with loads and certificate as of the request's snapshots, for which ``best`` has a
+def _compiled(request: PlanRequest, plan: Plan) -> Compiled:
+    fabric = request.fabric
+    return Compiled(compile(fabric, plan, request.demands), Crossings.of(plan, fabric))
+
+
+def _forecast(plan: Plan, best: Certificate, request: PlanRequest) -> Forecast:
+    """Loads and certificate of the plan as of the request's snapshots, for which ``best`` has a
     lower bound."""
     fabric, demands, link_state = request.fabric, request.demands, request.link_state
     mlu, load = evaluate(plan, fabric, demands, link_state)
     bound = min(best.bound, mlu)
-    return replace(
-        plan,
-        made_from=(fabric.version, demands.version, link_state.version),
-        load_bps={
+    return Forecast(
+        (fabric.version, demands.version, link_state.version),
+        {
             (arc.tail.switch, arc.tail.port): bps
             for arc, bps in zip(fabric.arcs, load.tolist(), strict=True)
         },
-        certificate=replace(
+        replace(
             best, strategy=plan.certificate.strategy, mlu=mlu, bound=bound, gap=gap(mlu, bound)
         ),
     )

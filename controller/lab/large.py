@@ -19,7 +19,7 @@ from heald.v1 import intents_pb2
 Progress = Callable[[str], None]
 
 POLL_S = 0.1
-_INTENT = "everything"
+INTENT = "everything"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -80,19 +80,19 @@ def measure(
         # Counters would be read meanwhile, and plans made of them.
         options = [*lab.controller_options, "--fabric-nometrics"]
         with LabController.start(lab, options=options) as controller:
-            _wait_connected(lab, controller, deadline)
+            controller.wait_ready(max(1.0, deadline - time.monotonic()))
             connected_s = time.monotonic() - began
             progress(f"{len(lab.fabric.switches)} switches connected in {connected_s:.1f} s")
             with controller.client() as client:
                 began = time.monotonic()
-                client.apply([heald.connectivity(_INTENT, all=True)])
-                planned_s = _wait_state(client, intents_pb2.PLANNED, controller, deadline) - began
+                client.apply([heald.connectivity(INTENT, all=True)])
+                planned_s = wait_state(client, intents_pb2.PLANNED, controller, deadline) - began
                 progress(f"planned in {planned_s:.1f} s")
-                installed_s = _wait_state(client, intents_pb2.ACTIVE, controller, deadline) - began
+                installed_s = wait_state(client, intents_pb2.ACTIVE, controller, deadline) - began
                 progress(f"installed in {installed_s:.1f} s")
                 status: Any = client.status()
-            controller_processes = _usage(_processes(controller, status))
-            switch_processes = _usage(lab.processes)
+            controller_processes = usages(processes(controller, status))
+            switch_processes = usages(lab.processes)
     return ScaleReport(
         lab.fabric.name,
         switches_by,
@@ -112,17 +112,13 @@ def measure(
     )
 
 
-def _wait_connected(lab: Lab, controller: LabController, deadline: float) -> None:
-    controller.wait_ready(max(1.0, deadline - time.monotonic()))
-
-
-def _wait_state(
+def wait_state(
     client: heald.Client, state: int, controller: LabController, deadline: float
 ) -> float:
     """When the intent was first seen in this state or a later one."""
     while time.monotonic() < deadline:
         try:
-            found = client.get(_INTENT).status.state
+            found = client.get(INTENT).status.state
         except heald.HealdError as error:
             raise LabError(f"{error}; the end of the log:\n{controller.log_tail()}") from None
         # A switch whose session broke meanwhile makes it DEGRADED, until that is back.
@@ -132,7 +128,8 @@ def _wait_state(
     raise LabError(f"Out of time; the end of the controller's log:\n{controller.log_tail()}")
 
 
-def _processes(controller: LabController, status: Any) -> dict[str, int]:
+def processes(controller: LabController, status: Any) -> dict[str, int]:
+    """Those of the controller, by what they are."""
     found = {"session": controller.process.pid}
     for name, text in status.processes.items():
         word, _, pid = text.partition(" ")
@@ -141,8 +138,9 @@ def _processes(controller: LabController, status: Any) -> dict[str, int]:
     return found
 
 
-def _usage(processes: Mapping[str, int]) -> dict[str, Usage]:
-    return {name: usage(pid) for name, pid in processes.items()}
+def usages(pids: Mapping[str, int]) -> dict[str, Usage]:
+    """See ``usage``."""
+    return {name: usage(pid) for name, pid in pids.items()}
 
 
 def usage(pid: int) -> Usage:

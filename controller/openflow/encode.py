@@ -14,6 +14,7 @@ those of OpenFlow:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 
 from controller.openflow.actions import encode_actions, encode_instructions
@@ -59,6 +60,7 @@ __all__ = [
     "group_delete",
     "group_desc_request",
     "group_modify",
+    "group_of",
     "group_stats_request",
     "hello",
     "match_key",
@@ -203,16 +205,24 @@ def group_delete(group_id: int) -> bytes:
     return compose(MessageType.GROUP_MOD, _GROUP_MOD.pack(_DELETE, 0, group_id, 0, _ALL_BUCKETS))
 
 
+def group_of(group_id: int, kind: GroupType, encoded: Sequence[bytes]) -> bytes:
+    """What :func:`group_add` says of a group whose buckets :func:`encode_bucket` has made."""
+    return _group_of(_ADD, group_id, kind, encoded)
+
+
 def _group_mod(command: int, group: Group) -> bytes:
-    buckets = b"".join([encode_bucket(bucket, group) for bucket in group.buckets])
+    encoded = [encode_bucket(bucket, group) for bucket in group.buckets]
+    return _group_of(command, group.id, group.type, encoded)
+
+
+def _group_of(command: int, group_id: int, kind: GroupType, encoded: Sequence[bytes]) -> bytes:
+    buckets = b"".join(encoded)
     if len(buckets) > 0xFFFF:
-        raise ValueError(f"group {group.id:#x}: {len(group.buckets)} buckets do not fit a message")
-    properties = DP_HASH if group.type is GroupType.SELECT else b""
+        raise ValueError(f"group {group_id:#x}: {len(encoded)} buckets do not fit a message")
+    properties = DP_HASH if kind is GroupType.SELECT else b""
     return compose(
         MessageType.GROUP_MOD,
-        _GROUP_MOD.pack(command, group.type, group.id, len(buckets), _ALL_BUCKETS)
-        + buckets
-        + properties,
+        _GROUP_MOD.pack(command, kind, group_id, len(buckets), _ALL_BUCKETS) + buckets + properties,
     )
 
 

@@ -380,6 +380,28 @@ class SwitchStatus(_message.Message):
     last_error_time: _timestamp_pb2.Timestamp
     def __init__(self, name: _Optional[str] = ..., dpid: _Optional[int] = ..., connected: bool = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., peer: _Optional[str] = ..., openflow: _Optional[str] = ..., connects: _Optional[int] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., flows: _Optional[int] = ..., groups: _Optional[int] = ..., messages_sent: _Optional[int] = ..., description: _Optional[_Union[SwitchDescription, _Mapping]] = ..., missing_ports: _Optional[_Iterable[int]] = ..., foreign_entries: _Optional[int] = ..., last_error: _Optional[str] = ..., last_error_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class Repair(_message.Message):
+    __slots__ = ("plan", "heard_time", "gathered_s", "planned_s", "stored_s", "installed_s", "switches", "messages", "optimised_s")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    HEARD_TIME_FIELD_NUMBER: _ClassVar[int]
+    GATHERED_S_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_S_FIELD_NUMBER: _ClassVar[int]
+    STORED_S_FIELD_NUMBER: _ClassVar[int]
+    INSTALLED_S_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    OPTIMISED_S_FIELD_NUMBER: _ClassVar[int]
+    plan: int
+    heard_time: _timestamp_pb2.Timestamp
+    gathered_s: float
+    planned_s: float
+    stored_s: float
+    installed_s: float
+    switches: int
+    messages: int
+    optimised_s: float
+    def __init__(self, plan: _Optional[int] = ..., heard_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., gathered_s: _Optional[float] = ..., planned_s: _Optional[float] = ..., stored_s: _Optional[float] = ..., installed_s: _Optional[float] = ..., switches: _Optional[int] = ..., messages: _Optional[int] = ..., optimised_s: _Optional[float] = ...) -> None: ...
+
 class RefusedSwitch(_message.Message):
     __slots__ = ("peer", "dpid", "reason", "time")
     PEER_FIELD_NUMBER: _ClassVar[int]
@@ -393,7 +415,7 @@ class RefusedSwitch(_message.Message):
     def __init__(self, peer: _Optional[str] = ..., dpid: _Optional[int] = ..., reason: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Status(_message.Message):
-    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "drains", "refused")
+    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "repairs", "drains", "refused")
     class IntentsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -420,6 +442,7 @@ class Status(_message.Message):
     PROBLEMS_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    REPAIRS_FIELD_NUMBER: _ClassVar[int]
     DRAINS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     version: str
@@ -434,6 +457,7 @@ class Status(_message.Message):
     problems: _containers.RepeatedScalarFieldContainer[str]
     time: _timestamp_pb2.Timestamp
     processes: _containers.ScalarMap[str, str]
+    repairs: _containers.RepeatedCompositeFieldContainer[Repair]
     drains: _containers.RepeatedCompositeFieldContainer[Drain]
     refused: _containers.RepeatedCompositeFieldContainer[RefusedSwitch]
-    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., drains: _Optional[_Iterable[_Union[Drain, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ...) -> None: ...
+    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., repairs: _Optional[_Iterable[_Union[Repair, _Mapping]]] = ..., drains: _Optional[_Iterable[_Union[Drain, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ...) -> None: ...

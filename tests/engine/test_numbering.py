@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.dataplane.compile import compile
 from controller.engine import events as ev
-from controller.engine.commands import PlanKind
 from controller.engine.numbering import numbered
 from controller.engine.planning import make_plan
+from controller.engine.repair import reweigh_dead
 from controller.fabric.model import Fabric
+from controller.intents.demands import DemandKey
 from controller.intents.expand import connectivity
 from controller.optimizer.plan import Plan, Retired
 from tests.engine.test_planning import state
@@ -159,28 +161,27 @@ def test_a_switch_that_never_connected_keeps_numbers_from_coming_back() -> None:
     assert given == {1, 2, 3}
 
 
-def test_a_repair_of_a_plan_that_has_been_replaced_is_dropped() -> None:
-    """It does not know the numbers that the newer plan has given."""
+def test_a_link_fails_while_a_plan_with_new_trees_is_made() -> None:
+    """The plan for new intents is taken all the same, turned to the links that live."""
     network = shipped()
-    world = World(network, everyone(network))
+    intents = everyone(network)
+    few = {"all": replace(intents["all"], nics=frozenset(sorted(intents["all"].nics)[:6]))}
+    world = World(network, few)
     world.connect()
-    first, second = (
-        next(li for li in network.links if {li.a.switch, li.b.switch} == {leaf, spine})
-        for leaf, spine in (("leaf1", "spine1"), ("leaf2", "spine2"))
-    )
-    world.link(first, live=False)
     world.pass_time(1)
     world.planning = False
     world.requests.clear()
-    world.link(second, live=False)
-    asked = {request.kind: request for request in world.requests}
-    world.planning = True
-    world.answer(asked[PlanKind.OPTIMISE])
+    world.event(ev.IntentsChanged(intents))
+    (asked,) = world.requests
+    link = next(li for li in network.links if {li.a.switch, li.b.switch} == {"leaf1", "spine1"})
+    world.link(link, live=False)
+    world.answer(asked)
     plan = world.engine.plan
-    assert plan is not None and asked[PlanKind.REPAIR].previous is not None
-    # leaf1 and leaf2 now meet by way of another leaf, on new trees.
-    assert len(plan.trees) > len(asked[PlanKind.REPAIR].previous.trees)
-    world.answer(asked[PlanKind.REPAIR])
-    world.pass_time(1)
+    assert plan is not None
     assert world.engine.committed
-    assert world.engine.plan.id == plan.id
+    assert world.engine.demands.keys == tuple(DemandKey(*key) for key in plan.weights)
+    assert reweigh_dead(plan, network, world.engine.link_state) is plan
+    assert world.holds == compile(network, plan, world.engine.demands)
+    # What is best over the links that are left is still to be found.
+    world.pass_time(1)
+    assert len(world.requests) == 2

@@ -61,6 +61,7 @@ class World:
         self._answered: set[int] = set()
         self._sessions: dict[str, int] = {}
         self._coming: deque[ev.Event] = deque()
+        self._later: list[tuple[float, ev.Event]] = []
         self._busy = True
         self.engine = Engine(
             network,
@@ -93,10 +94,19 @@ class World:
             self._run(self.engine.handle(self._coming.popleft(), self.now))
             self._busy = False
 
-    def pass_time(self, seconds: float) -> None:
-        for _ in range(round(seconds * 4)):
-            self.now += 0.25
+    def pass_time(self, seconds: float, rest_s: float = 0.0) -> None:
+        """In steps of a quarter of a second, each with a tick; and one for the rest."""
+        for step_s in (*[0.25] * round(seconds * 4), *([rest_s] if rest_s else [])):
+            self.advance(step_s)
             self.event(ev.Tick())
+
+    def advance(self, seconds: float) -> None:
+        """Only what was to happen by then does."""
+        self.now += seconds
+        due = [event for at_s, event in self._later if at_s <= self.now + 1e-9]
+        self._later = [(at_s, event) for at_s, event in self._later if at_s > self.now + 1e-9]
+        for event in due:
+            self.event(event)
 
     def connect(self, *switches: str, dead: frozenset[int] = frozenset()) -> None:
         for name in switches or tuple(s.name for s in self.network.switches):
@@ -149,6 +159,11 @@ class World:
                         self._answer_batch(command)
                 case cmd.Continue():
                     self.event(ev.Continued())
+                case cmd.FollowLinks():
+                    if command.after_s:
+                        self._later.append((self.now + command.after_s, ev.LinksDue()))
+                    else:
+                        self.event(ev.LinksDue())
                 case cmd.ReadSwitch():
                     self._read(command.switch, command.session)
                     self.meddled.discard(command.switch)

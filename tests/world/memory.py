@@ -54,6 +54,7 @@ def remembered(request: PlanRequest) -> PlanMade:
         state.up.tobytes(),
         state.usable_bps.tobytes(),
         _of_plan(request.previous),
+        request.compiled,
     )
     made = _made.get(key, lambda: (request.fabric, make(request)))[1]
     from_ = request.fabric.version, request.demands.version, state.version
@@ -61,11 +62,11 @@ def remembered(request: PlanRequest) -> PlanMade:
     previous = request.previous
     if plan.made_from != from_:
         plan = replace(plan, made_from=from_)
-    if running is not None and previous is not None:
-        running = replace(running, id=previous.id, made_from=from_)
+    if running is not None:
+        running = replace(running, made_from=from_)
     if previous is not None and request.kind.value == "adopt":
         plan = previous
-    return PlanMade(request.id, plan, made.tables, made.worth, running)
+    return PlanMade(request.id, plan, made.means, made.worth, running)
 
 
 def compiled(fabric: Fabric, plan: Plan, demands: Demands) -> Tables:

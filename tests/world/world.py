@@ -173,6 +173,9 @@ class World:
                     self.queues["down"].put(partial(self._batch, command))
                 case cmd.Continue():
                     self.queues["self"].put(partial(self._handle, ev.Continued()))
+                case cmd.FollowLinks():
+                    due = partial(self._handle, ev.LinksDue())
+                    self.scheduler.at(self.now + command.after_s, due)
                 case cmd.ReadSwitch():
                     self.queues["down"].put(partial(self._read_back, command))
                 case cmd.SetStatus():
