@@ -41,7 +41,7 @@ class CabledWorld(World):
 
     def probe_for(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.05)):
-            self.now += 0.05
+            self.advance(0.05)
             self.event(ev.ProbesDue())
             frames = tuple(self.coming)
             self.coming.clear()

@@ -30,6 +30,13 @@ from controller.openflow.wire import (
 )
 from heald.internal.v1 import session_pb2 as pb
 
+READ_BACK = (
+    MultipartType.PORT_DESC,
+    MultipartType.FLOW_DESC,
+    MultipartType.GROUP_DESC,
+    MultipartType.METER_DESC,
+)
+
 
 class Peer:
     """Both ends of a session, and its clock."""
@@ -168,7 +175,7 @@ def test_a_slow_switch_never_has_much_before_an_echo() -> None:
         answered += 1
     assert answered == 10
     assert peer.answers() == [("done", 1, 0)]
-    assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == 3
+    assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == len(READ_BACK)
 
 
 def test_what_belongs_to_nothing_is_ignored() -> None:
@@ -187,16 +194,15 @@ def test_read_backs_do_not_overlap() -> None:
     peer.session.read_back()
     peer.session.read_back()
     requests = peer.heads(MessageType.MULTIPART_REQUEST)
-    assert len(requests) == 3
-    kinds = (MultipartType.FLOW_DESC, MultipartType.GROUP_DESC, MultipartType.METER_DESC)
-    for request, kind in zip(requests, kinds, strict=True):
+    assert len(requests) == len(READ_BACK)
+    for request, kind in zip(requests, READ_BACK, strict=True):
         peer.says(compose(MessageType.MULTIPART_REPLY, pack("!HH4x", kind, 0), request.xid))
     assert len(peer.told) == 1
-    assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == 6
+    assert len(peer.heads(MessageType.MULTIPART_REQUEST)) == 2 * len(READ_BACK)
 
 
 def test_a_switch_without_meters_is_read_back_and_one_without_groups_begins_anew() -> None:
-    for refused, is_fatal in ((2, False), (1, True)):
+    for refused, is_fatal in ((3, False), (2, True)):
         peer = Peer()
         peer.session.read_back()
         for index, request in enumerate(peer.heads(MessageType.MULTIPART_REQUEST)):
@@ -204,8 +210,7 @@ def test_a_switch_without_meters_is_read_back_and_one_without_groups_begins_anew
                 body = pack("!HH", 1, 2) + compose(MessageType.MULTIPART_REQUEST, xid=request.xid)
                 peer.says(compose(MessageType.ERROR, body, request.xid))
             else:
-                kind = (MultipartType.FLOW_DESC, MultipartType.GROUP_DESC, MultipartType.METER_DESC)
-                body = pack("!HH4x", kind[index], 0)
+                body = pack("!HH4x", READ_BACK[index], 0)
                 peer.says(compose(MessageType.MULTIPART_REPLY, body, request.xid))
         assert bool(peer.dropped) == is_fatal
         assert len(peer.told) == (0 if is_fatal else 1)
