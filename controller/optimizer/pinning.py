@@ -42,7 +42,7 @@ MOST_CELLS = 20_000_000
 ARC_VISITS = 40_000_000
 """Work of one try of the negotiation: a second or two at most."""
 
-AIMS = 10
+AIMS, MOST_SWEEPS = 10, 20_000
 MOST_PACKED = 100_000
 """Hops of all paths that CP-SAT is asked about at most."""
 
@@ -290,7 +290,7 @@ class _Case:
         """Aim at the bound, then half as far from the best towards what was not reached."""
         assert self.best is not None
         a_sweep = len(self.network.tail) + len(self.best.arcs)
-        sweeps = max(20, ARC_VISITS // a_sweep)
+        sweeps = min(MOST_SWEEPS, max(20, ARC_VISITS // a_sweep))
         low, tried = self.bound, False
         for aim in range(AIMS):
             if self.mlu <= max(self.bound * (1 + NEAR), low * (1 + NEAR / 4)):

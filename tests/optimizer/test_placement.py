@@ -72,7 +72,7 @@ def best_of_all(net: Network, flows: Demand, paths: Paths) -> float:
     return least
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(small())
 def test_no_placement_is_below_the_bound_and_it_is_near_the_best(problem: Problem) -> None:
     net, members, flows = problem
@@ -91,7 +91,7 @@ def test_no_placement_is_below_the_bound_and_it_is_near_the_best(problem: Proble
         assert placed.mlu <= simple * (1 + 1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(small())
 def test_without_paths_a_clos_fabric_is_seen_or_a_forest_is_grown(problem: Problem) -> None:
     net, members, flows = problem
@@ -190,7 +190,7 @@ def test_mixed_sizes_come_near_the_bound() -> None:
 
 
 def test_a_permutation_of_a_torus() -> None:
-    fabric = placement_instances.torus((6, 6, 6), permutation=True, trees=12)
+    fabric = placement_instances.torus((5, 5, 5), permutation=True, trees=8)
     forest = grow(fabric.network, fabric.members, fabric.trees)
     paths = trace(fabric.network, forest, fabric.demand)
     placed = place(fabric.network, fabric.demand, fabric.members, paths)
