@@ -197,7 +197,7 @@ def _operate(name: str, network: Network, demand: Demand, paths: Paths, gap: flo
     )
 
 
-def _peak_memory_mb() -> int:
+def peak_memory_mb() -> int:
     """Of this process alone: ``getrusage`` counts its parent's before it became this program."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) >> 10
@@ -227,7 +227,7 @@ def main() -> None:
         wall,
         cpu,
         solution.seconds,
-        _peak_memory_mb(),
+        peak_memory_mb(),
         "not solved in time" if solution.solver == "none" else "",
     )
     print(json.dumps(asdict(said)))

@@ -62,3 +62,17 @@ def test_unknown_names_are_refused(arguments: list[str], said: str) -> None:
 def test_a_peer_that_fails_says_so(tmp_path: object) -> None:
     said = optimizers.run("x", optimizers.Path(str(tmp_path), "none.npz"), "heald", 0.01, 10.0)
     assert "No such file" in said.problem
+
+
+def test_placements_are_compared_too() -> None:
+    arguments = ["optimizer", "--instances", "placement_ft16", "--json"]
+    arguments += ["--peers", "heald,ecmp-hash,round-robin,least-loaded"]
+    done = CliRunner().invoke(bench, arguments)
+    assert done.exit_code == 0, done.output
+    heald, *others = map(json.loads, done.output.splitlines())
+    assert heald["mlu"] == 1
+    assert heald["bound"] == pytest.approx(1)
+    assert len(others) == 3
+    assert all(said["mlu"] > 1 for said in others), others
+    wrong = CliRunner().invoke(bench, ["optimizer", "--instances", "placement_x"])
+    assert "no instance 'placement_x'" in wrong.output
