@@ -111,6 +111,36 @@ def candidates(clos: Clos, network: Network, source: Ints, target: Ints) -> Path
     )
 
 
+def reaches(clos: Clos, source: Ints, ends: Ints) -> Bools:
+    """Whether each flow has a path up and down."""
+    u, v = clos.edge[source], clos.edge[ends]
+    up, down = clos.up >= 0, clos.down >= 0
+    to_core, from_core = clos.to_core >= 0, clos.from_core >= 0
+    if up.all() and down.all() and to_core.all() and from_core.all():
+        return np.ones(len(u), bool)
+    routable: Bools = np.equal(u, v)
+    for chunk in np.array_split(np.arange(len(u)), 1 + len(u) * clos.plane.size // 10_000_000):
+        a, b = clos.pod[u[chunk]], clos.pod[v[chunk]]
+        both = up[u[chunk]] & down[v[chunk]]
+        near = (a == b) & both.any(1)
+        far = (both[:, clos.plane] & to_core[a] & from_core[b]).any(1)
+        routable[chunk] |= near | ((a != b) & far)
+    return routable
+
+
+def pod_cuts(clos: Clos, network: Network, source: Ints, ends: Ints) -> list[tuple[Ints, Ints]]:
+    """What leaves and what enters a pod up and down: the pod of each arc that does, ``[A]``, -1 for
+    others, and the pods of the flows that have to."""
+    a, b = clos.pod[clos.edge[source]], clos.pod[clos.edge[ends]]
+    cuts = []
+    for table, pod in ((clos.to_core, a), (clos.from_core, b)):
+        group = np.full(len(network.tail), -1, np.int32)
+        rows, columns = np.nonzero(table >= 0)
+        group[table[rows, columns]] = rows
+        cuts.append((group, pod[a != b]))
+    return cuts
+
+
 def _table(
     arc: Indices, row: Ints, column: Ints, here: Bools, shape: tuple[int, int]
 ) -> Ints | None:

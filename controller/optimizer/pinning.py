@@ -15,7 +15,7 @@ import numpy as np
 from controller.optimizer import kernels, stopwatch
 from controller.optimizer import placement_bounds as bounds
 from controller.optimizer.certificate import dual_bound
-from controller.optimizer.clos import Clos, candidates, recognise
+from controller.optimizer.clos import Clos, candidates, pod_cuts, reaches, recognise
 from controller.optimizer.colouring import place_equal
 from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
@@ -23,13 +23,12 @@ from controller.optimizer.kernels import greedy
 from controller.optimizer.negotiation import Negotiation
 from controller.optimizer.packing import pack
 from controller.optimizer.paths import Paths, trace
-from controller.optimizer.placement import Placement, Routes, certify, routes_of
+from controller.optimizer.placement import Placement, Routes, certify, check_placement, routes_of
 from controller.optimizer.placement_baselines import BASELINES
 from controller.optimizer.problem import (
     Bools,
     Demand,
     Indices,
-    Ints,
     Network,
     check_demand,
     check_network,
@@ -70,7 +69,7 @@ def place(
     began = stopwatch.now()
     check_network(network)
     check_demand(network, demand)
-    _check(network, demand, members, paths)
+    check_placement(network, demand, members, paths)
     case = _Case(network, demand, members, paths, seed, effort)
     case.bound_by_cuts()
     case.colour()
@@ -83,29 +82,6 @@ def place(
     return certify(
         network, demand, case.best, case.path, case.bound, case.method, stopwatch.now() - began
     )
-
-
-def _check(
-    network: Network, demand: Demand, members: Sequence[Sequence[int]], paths: Paths | None
-) -> None:
-    wrong = (demand.egress < 0) | (demand.egress >= len(members))
-    if wrong.any():
-        flow = int(wrong.argmax())
-        raise ValueError(
-            f"flow {flow} has no egress among {len(members)}: {int(demand.egress[flow])}"
-        )
-    for egress, nodes in enumerate(members):
-        if not nodes or not all(0 <= n < network.nodes for n in nodes):
-            raise ValueError(
-                f"egress {egress} has no members among {network.nodes} nodes: {list(nodes)}"
-            )
-    if paths is not None and len(paths):
-        low, high, count = int(paths.demand.min()), int(paths.demand.max()), len(demand.source)
-        if low < 0 or high >= count:
-            raise ValueError(
-                f"paths belong to flows {low} to {high}, but there are {count}: trace them for "
-                "these flows"
-            )
 
 
 @dataclass
@@ -147,7 +123,7 @@ class _Case:
             return routable
         if self.clos is None:
             return np.ones(count, bool)
-        return _reaches(self.clos, self.demand.source, self.ends)
+        return reaches(self.clos, self.demand.source, self.ends)
 
     @property
     def done(self) -> bool:
@@ -167,16 +143,8 @@ class _Case:
             (network.tail, source[moves]),
             (network.head, ends[moves & (ends >= 0)]),
         ]
-        if self.clos is not None and self.clos.to_core.size:
-            pod = np.full(network.nodes, -1, np.int32)
-            pod[self.clos.edge >= 0] = self.clos.pod[self.clos.edge[self.clos.edge >= 0]]
-            for table in (self.clos.to_core, self.clos.from_core):
-                group = np.full(len(network.tail), -1, np.int32)
-                rows, columns = np.nonzero(table >= 0)
-                group[table[rows, columns]] = rows
-                across = pod[source] != pod[ends]
-                which = source if table is self.clos.to_core else ends
-                groups.append((group, pod[which[across]]))
+        if self.clos is not None and self.paths is None:
+            groups += pod_cuts(self.clos, self.network, source, ends)
         for group, crossing in groups:
             counts = np.bincount(crossing, minlength=int(group.max(initial=-1)) + 1)
             self.bound = max(self.bound, bounds.equal_cuts(network, self.size, group, counts))
@@ -328,20 +296,3 @@ class _Case:
 
 def _joined(coloured: Routes | None, method: str) -> str:
     return method if coloured is None else f"colouring, {method}"
-
-
-def _reaches(clos: Clos, source: Ints, ends: Ints) -> Bools:
-    """Whether each flow has a path up and down."""
-    u, v = clos.edge[source], clos.edge[ends]
-    up, down = clos.up >= 0, clos.down >= 0
-    to_core, from_core = clos.to_core >= 0, clos.from_core >= 0
-    if up.all() and down.all() and to_core.all() and from_core.all():
-        return np.ones(len(u), bool)
-    routable: Bools = np.equal(u, v)
-    for chunk in np.array_split(np.arange(len(u)), 1 + len(u) * clos.plane.size // 10_000_000):
-        a, b = clos.pod[u[chunk]], clos.pod[v[chunk]]
-        both = up[u[chunk]] & down[v[chunk]]
-        near = (a == b) & both.any(1)
-        far = (both[:, clos.plane] & to_core[a] & from_core[b]).any(1)
-        routable[chunk] |= near | ((a != b) & far)
-    return routable

@@ -5,6 +5,7 @@ A flow is a row of ``Demand``: a queue pair or another transport that must not b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,3 +86,27 @@ def certify(
         method,
         seconds,
     )
+
+
+def check_placement(
+    network: Network, demand: Demand, members: Sequence[Sequence[int]], paths: Paths | None
+) -> None:
+    """Raises ValueError, naming the first flow, egress or path that is wrong."""
+    wrong = (demand.egress < 0) | (demand.egress >= len(members))
+    if wrong.any():
+        flow = int(wrong.argmax())
+        raise ValueError(
+            f"flow {flow} has no egress among {len(members)}: {int(demand.egress[flow])}"
+        )
+    for egress, nodes in enumerate(members):
+        if not nodes or not all(0 <= n < network.nodes for n in nodes):
+            raise ValueError(
+                f"egress {egress} has no members among {network.nodes} nodes: {list(nodes)}"
+            )
+    if paths is not None and len(paths):
+        low, high, count = int(paths.demand.min()), int(paths.demand.max()), len(demand.source)
+        if low < 0 or high >= count:
+            raise ValueError(
+                f"paths belong to flows {low} to {high}, but there are {count}: trace them for "
+                "these flows"
+            )
