@@ -173,7 +173,9 @@ def _said(work: Operations | None) -> str:
         f"after one link failed ({work.failures} times): repaired in {1e3 * work.repair_s:.0f} ms, "
         f"optimised to {100 * work.gap_worst:.2f} % in {1e3 * work.optimise_median_s:.0f} ms "
         f"(worst {1e3 * work.optimise_worst_s:.0f} ms); all {work.audit_links:,} links audited in "
-        f"{1e3 * work.audit_s:.0f} ms: {work.audit_worst:.2f} times the utilisation at worst"
+        f"{1e3 * work.audit_s:.0f} ms: {work.audit_worst:.2f} times the utilisation at worst; "
+        f"max-min fair rates of twice what fits in {1e3 * work.fair_s:.0f} ms: "
+        f"{100 * work.fair_part:.0f} % granted"
     )
 
 

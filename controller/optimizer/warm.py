@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from controller.optimizer import baselines, buckets, kernels, pinning, portfolio
+from controller.optimizer import baselines, buckets, fairness, kernels, pinning, portfolio
 from controller.optimizer.audit import audit, links_of
 from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
@@ -41,6 +41,7 @@ def warm_up() -> None:
     baselines.ssdo(network, demand, paths)
     buckets.quantise(paths, solution.share, demand, network)
     pinning.place(network, demand, members, paths)
+    fairness.fair_rates(network, demand, paths)
     _place_on_clos()
     kernels.completed()
 

@@ -34,6 +34,7 @@ def test_peers_solve_the_same_problem_in_processes_of_their_own() -> None:
     assert work["gap_worst"] <= 0.01
     assert work["audit_links"] > 200
     assert work["audit_worst"] >= 1
+    assert 0.5 <= work["fair_part"] <= 1
 
 
 def test_a_table_for_people() -> None:
