@@ -30,10 +30,14 @@ Examples:
   heald bench optimizer --instances ft32_a2a,jf256_logn --peers heald,pdlp --limit 120
   heald bench optimizer --instances all --json
   heald bench optimizer --instances kdl --network Kdl.json --peers heald
+  heald bench optimizer --instances placement
 
 An instance is built once; then each peer solves it in a process of its own, to the gap asked for
 and on the same paths. PDLP is run at tolerances of 1e-2, 1e-3, ... until the first that is proven
 to keep the gap, and that run alone counts.
+
+``placement``, or one of its instances such as placement_ring94, is about flows that must not be
+split; its peers are heald, cp-sat, ecmp-hash, round-robin and least-loaded.
 """,
 )
 @click.option(
@@ -61,6 +65,9 @@ def optimizer(
     """Solve fabrics to a proven gap, beside linear programming and published ideas."""
     from controller.lab import optimizers
 
+    if instances.startswith("placement"):
+        _placements(instances.split(","), "" if peers == ",".join(PEERS) else peers, limit, as_json)
+        return
     known = _known(network)
     names = list(known) if instances == "all" else instances.split(",")
     asked = peers.split(",")
@@ -91,6 +98,47 @@ def optimizer(
                 _print(problem, runs)
                 if operations:
                     click.echo(_said(work))
+
+
+def _placements(names: list[str], peers: str, limit: float, as_json: bool) -> None:
+    from controller.lab import placements
+    from controller.optimizer.placement_instances import INSTANCES
+
+    names = list(INSTANCES) if names == ["placement"] else names
+    asked = peers.split(",") if peers else list(placements.PEERS)
+    for what, given, valid in (
+        ("instance", names, list(INSTANCES)),
+        ("peer", asked, list(placements.PEERS)),
+    ):
+        if wrong := [x for x in given if x not in valid]:
+            text = f"heald: no {what} {wrong[0]!r}: use some of {', '.join(valid)}"
+            click.echo(text, err=True)
+            raise SystemExit(render.EXIT_WRONG_INPUT)
+    with tempfile.TemporaryDirectory(prefix="heald-bench-") as directory:
+        for name in names:
+            file = Path(directory, "problem.npz")
+            placements.build(INSTANCES[name](), file)
+            table = render.table("PEER", ">WALL", ">CPU", ">MEMORY", ">WORST LINK", ">BOUND", "BY")
+            for peer in asked:
+                said = placements.run(name, file, peer, limit)
+                if as_json:
+                    click.echo(json.dumps(asdict(said)))
+                elif said.problem:
+                    table.add_row(peer, said.problem)
+                else:
+                    table.add_row(
+                        peer,
+                        f"{said.wall_s:.2f} s",
+                        f"{said.cpu_s:.2f} s",
+                        f"{said.memory_mb} MB",
+                        f"{said.mlu:.3f}",
+                        f"{said.bound:.3f}" if said.bound > 0 else "",
+                        said.solver,
+                    )
+            if not as_json:
+                out = render.console()
+                out.print(f"\n{name}")
+                out.print(table)
 
 
 def _known(network: Path | None) -> Mapping[str, Callable[[], Instance]]:
@@ -125,7 +173,9 @@ def _said(work: Operations | None) -> str:
         f"after one link failed ({work.failures} times): repaired in {1e3 * work.repair_s:.0f} ms, "
         f"optimised to {100 * work.gap_worst:.2f} % in {1e3 * work.optimise_median_s:.0f} ms "
         f"(worst {1e3 * work.optimise_worst_s:.0f} ms); all {work.audit_links:,} links audited in "
-        f"{1e3 * work.audit_s:.0f} ms: {work.audit_worst:.2f} times the utilisation at worst"
+        f"{1e3 * work.audit_s:.0f} ms: {work.audit_worst:.2f} times the utilisation at worst; "
+        f"max-min fair rates of twice what fits in {1e3 * work.fair_s:.0f} ms: "
+        f"{100 * work.fair_part:.0f} % granted"
     )
 
 

@@ -16,6 +16,7 @@ from controller.optimizer.audit import audit, links_of, survivors
 from controller.optimizer.baselines import BASELINES
 from controller.optimizer.certificate import Found, Solution, finish
 from controller.optimizer.descent import descend
+from controller.optimizer.fairness import fair_rates
 from controller.optimizer.forest import grow
 from controller.optimizer.instances import Instance
 from controller.optimizer.linear import Exact
@@ -65,7 +66,8 @@ class Run:
 class Operations:
     """Work on a solution that is in force, in seconds of CPU: after each of ``failures`` links
     failed alone, to a certified ``gap`` (median and worst); and the audit of every link, whose
-    worst MLU is ``audit_worst`` of that without failures."""
+    worst MLU is ``audit_worst`` of that without failures. ``fair_s`` for max-min fair rates of
+    demands twice as large as fit: ``fair_part`` of them is granted."""
 
     instance: str
     failures: int
@@ -76,6 +78,8 @@ class Operations:
     audit_links: int
     audit_s: float
     audit_worst: float
+    fair_s: float
+    fair_part: float
 
 
 def build(name: str, instance: Instance, file: Path) -> Problem:
@@ -184,6 +188,12 @@ def _operate(name: str, network: Network, demand: Demand, paths: Paths, gap: flo
         gaps.append(solution.gap)
     began = clock()
     said = audit(network, demand, paths, before.share, links)
+    audited = clock() - began
+    excess = 2 / Scaled(network, demand, paths).mlu(before.share)
+    asked = Demand(demand.source, demand.egress, demand.rate_bps * excess)
+    began = clock()
+    granted = fair_rates(network, asked, paths)
+    fair_s = clock() - began
     return Operations(
         name,
         FAILURES,
@@ -192,12 +202,14 @@ def _operate(name: str, network: Network, demand: Demand, paths: Paths, gap: flo
         max(optimised),
         max(gaps),
         len(links),
-        clock() - began,
+        audited,
         float(said.mlu.max()) / Scaled(network, demand, paths).mlu(before.share),
+        fair_s,
+        float(granted.sum() / asked.rate_bps.sum()),
     )
 
 
-def _peak_memory_mb() -> int:
+def peak_memory_mb() -> int:
     """Of this process alone: ``getrusage`` counts its parent's before it became this program."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) >> 10
@@ -227,7 +239,7 @@ def main() -> None:
         wall,
         cpu,
         solution.seconds,
-        _peak_memory_mb(),
+        peak_memory_mb(),
         "not solved in time" if solution.solver == "none" else "",
     )
     print(json.dumps(asdict(said)))

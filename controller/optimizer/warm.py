@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from controller.optimizer import baselines, buckets, kernels, portfolio
+from controller.optimizer import baselines, buckets, fairness, kernels, pinning, portfolio
 from controller.optimizer.audit import audit, links_of
 from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
@@ -42,7 +42,18 @@ def warm_up() -> None:
     audit(network, demand, paths, found.share, links_of(network))
     baselines.ssdo(network, demand, paths)
     buckets.quantise(paths, solution.share, demand, network)
+    pinning.place(network, demand, members, paths)
+    fairness.fair_rates(network, demand, paths)
+    _place_on_clos()
     link = np.repeat(np.arange(5, dtype=np.int32), 2)
     terrain = Terrain(network, np.zeros(10), link, [frozenset()] * 5)
     reserve(terrain, [Request(1, frozenset({3}), 0.5, Protection.NODE)], [None])
     kernels.completed()
+
+
+def _place_on_clos() -> None:
+    """Equal flows on two leaves and two spines, one too many for what has failed."""
+    tail = np.array([0, 2, 1, 2, 1, 3], np.int32)
+    head = np.array([2, 0, 2, 1, 3, 1], np.int32)
+    flows = Demand(np.array([0, 0, 1], np.int32), np.array([1, 1, 0], np.int32), np.ones(3))
+    pinning.place(Network(4, tail, head, np.ones(6)), flows, [[0], [1]])

@@ -34,6 +34,7 @@ def test_peers_solve_the_same_problem_in_processes_of_their_own() -> None:
     assert work["gap_worst"] <= 0.01
     assert work["audit_links"] > 200
     assert work["audit_worst"] >= 1
+    assert 0.5 <= work["fair_part"] <= 1
 
 
 def test_a_table_for_people() -> None:
@@ -62,3 +63,17 @@ def test_unknown_names_are_refused(arguments: list[str], said: str) -> None:
 def test_a_peer_that_fails_says_so(tmp_path: object) -> None:
     said = optimizers.run("x", optimizers.Path(str(tmp_path), "none.npz"), "heald", 0.01, 10.0)
     assert "No such file" in said.problem
+
+
+def test_placements_are_compared_too() -> None:
+    arguments = ["optimizer", "--instances", "placement_ft16", "--json"]
+    arguments += ["--peers", "heald,ecmp-hash,round-robin,least-loaded"]
+    done = CliRunner().invoke(bench, arguments)
+    assert done.exit_code == 0, done.output
+    heald, *others = map(json.loads, done.output.splitlines())
+    assert heald["mlu"] == 1
+    assert heald["bound"] == pytest.approx(1)
+    assert len(others) == 3
+    assert all(said["mlu"] > 1 for said in others), others
+    wrong = CliRunner().invoke(bench, ["optimizer", "--instances", "placement_x"])
+    assert "no instance 'placement_x'" in wrong.output
