@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from controller.cli.topology_generate import generate
 from controller.fabric.document import MAX_BYTES
 from controller.fabric.errors import Problem, TopologyErrors
 from controller.fabric.load import load
@@ -17,7 +18,10 @@ from controller.fabric.model import Fabric, Provenance
 
 @click.group()
 def topology() -> None:
-    """Look at topology files; needs no running controller."""
+    """Look at topology files, and make them; needs no running controller."""
+
+
+topology.add_command(generate)
 
 
 @topology.command(

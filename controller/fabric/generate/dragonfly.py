@@ -33,7 +33,7 @@ class Dragonfly(Parameters):
         if self.groups is not None and self.groups > most:
             yield (
                 "groups",
-                f"{self.groups} groups, and {most} can be joined: give fewer, or more routers or globals",
+                f"{self.groups}, and {most} can be joined: give fewer, or more routers or globals",
             )
 
     def draw(self, draft: Draft, defaults: Defaults) -> None:

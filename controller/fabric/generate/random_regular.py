@@ -33,7 +33,7 @@ class RandomRegular(RandomGraph):
         elif self.degree * self.switches % 2:
             yield (
                 "degree",
-                f"{self.degree} links of {self.switches} switches: make one of the two numbers even",
+                f"{self.degree} links of {self.switches} switches: make one of the two even",
             )
         elif self.degree * self.switches > 2 * MAX_ELEMENTS:
             yield "degree", f"more than {MAX_ELEMENTS:,} links: give fewer"
