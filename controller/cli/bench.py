@@ -14,7 +14,9 @@ from controller.cli import render
 from controller.cli.bench_optimizer import optimizer
 from controller.distribution import require_own_packages
 from controller.fabric.generate import kinds, write
+from controller.fabric.generate.draft import Value
 from controller.fabric.generate.parameters import ParameterErrors
+from controller.fabric.schema import Defaults
 from controller.lab import large
 from controller.lab.emulated import EmulatedLab
 from controller.lab.errors import LabError
@@ -64,16 +66,14 @@ def scale(fabric: str, k: int, switches: str, timeout: float, as_json: bool) -> 
         click.echo(f"{time.monotonic() - began:6.1f} s  {text}", err=True)
 
     try:
-        kinds.read({"kind": fabric, "k": str(k)})
+        made = kinds.elements(kinds.read({"kind": fabric, "k": str(k)}), Defaults())
     except ParameterErrors as error:
         raise _failure(f"heald: {error}") from None
     by = list(_SWITCHES) if switches == "both" else [switches]
     with tempfile.TemporaryDirectory(prefix="heald-bench-") as directory:
         topology = Path(directory) / "fabric.yaml"
-        rates: dict[str, write.Value] = {"capacity": "100G"}
-        defaults: dict[str, write.Value] = {"link": rates, "nic": rates}
-        name = f"{fabric}-{k}"
-        topology.write_text(write.block(name, defaults, {"kind": fabric, "k": str(k)}, {}))
+        defaults: dict[str, Value] = {"link": {"capacity": "100G"}, "nic": {"capacity": "100G"}}
+        topology.write_text(write.expanded(f"{fabric}-{k}", defaults, made))
         for kind in by:
             try:
                 report = large.measure(_SWITCHES[kind], kind, topology, timeout, progress)

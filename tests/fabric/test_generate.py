@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from controller.cli.topology import topology
 from controller.fabric.generate import kinds, write
+from controller.fabric.generate.draft import Value
 from controller.fabric.generate.kinds import KINDS
 from controller.fabric.generate.presets import PRESETS
 from controller.fabric.load import TopologyErrors, load
@@ -21,7 +22,7 @@ from controller.fabric.model import Fabric, PortRef
 from controller.fabric.schema import Defaults
 from tests.fabric.samples import few
 
-DEFAULTS: dict[str, write.Value] = {"link": {"capacity": "400G"}, "nic": {"capacity": "200G"}}
+DEFAULTS: dict[str, Value] = {"link": {"capacity": "400G"}, "nic": {"capacity": "200G"}}
 
 
 def block(kind: str, rest: str = "", /, **words: str | int) -> Fabric:
