@@ -27,6 +27,7 @@ from ryu.lib import hub
 from ryu.ofproto import ofproto_parser
 
 from apps.handshake import State, WrongVersionError, for_ryu, hello_failed
+from controller.dataplane.session.session import PORT_LIMIT
 from controller.openflow import decode, encode
 from controller.openflow.wire import DecodeError, Header, MessageType, header, multipart, split
 
@@ -45,7 +46,6 @@ ECHO_INTERVAL_S = 1.0
 HANDSHAKE_S = 10.0
 """How long a peer may take from its connection to the last of its ports."""
 HANDSHAKE_LIMIT_BYTES = 2 << 20
-PORT_LIMIT = 8192
 
 _STATES = {
     HANDSHAKE_DISPATCHER: State.HANDSHAKE,

@@ -231,6 +231,7 @@ class Answers:
         self.errors: dict[int, tuple[int, int]] = {}
         self.modifications: list[bytes] = []
         self.flows: list[bytes] = []
+        self.ports = port_desc(1, LIVE) + port_desc(2, 1)
         self._says = says
 
     def answer(self, message: bytes) -> bytes:
@@ -257,7 +258,7 @@ class Answers:
             return b""
         bodies = {
             MultipartType.DESC: [self._says or b""],
-            MultipartType.PORT_DESC: [port_desc(1, LIVE) + port_desc(2, 1)],
+            MultipartType.PORT_DESC: [self.ports],
             MultipartType.FLOW_DESC: self.flows or [b""],
             MultipartType.PORT_STATS: [port_stats(1, 1000), port_stats(2, 2000)],
             MultipartType.GROUP_STATS: [group_stats(0x48000001, [7, 9])],

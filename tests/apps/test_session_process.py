@@ -248,6 +248,26 @@ def test_read_back_on_demand(brain: Brain, connect: Callable[..., Switch], dpid:
     assert [len(part) for part in brain.next("readback").readback.flows] == [16 + 40]
 
 
+def test_a_port_change_that_was_not_told_is_found_when_the_switch_is_read_back(
+    brain: Brain, connect: Callable[..., Switch], dpid: int
+) -> None:
+    brain.accept({dpid: "leaf-1"})
+    switch = connect(dpid)
+    session = brain.next("readback").readback.session
+    switch.ports = port_desc(1, 1) + port_desc(3, LIVE)
+    brain.send(read_back=pb.ReadBack(dpid=dpid, session=session))
+    told = [brain.next("port_state").port_state for _ in range(3)]
+    assert [(p.port, p.live, p.removed) for p in told] == [
+        (1, False, False),
+        (2, False, True),
+        (3, True, False),
+    ]
+    brain.next("readback")
+    brain.send(read_back=pb.ReadBack(dpid=dpid, session=session))
+    brain.next("readback")
+    assert not [m for m in brain.skipped if m.WhichOneof("message") == "port_state"]
+
+
 def test_a_switch_that_is_not_in_the_topology_is_refused(
     controller: Controller, brain: Brain, connect: Callable[..., Switch], dpid: int
 ) -> None:

@@ -35,6 +35,7 @@ PIECES = 2
 an echo that it would be taken for dead."""
 SLICE_MESSAGES = 2000
 """Messages that are checked in one go; less than a millisecond."""
+PORT_LIMIT = 8192
 READ_BACK_LIMIT_BYTES = 60 << 20
 ANSWER_S = 15.0
 """A switch that is alive but answers no barrier for so long begins anew ..."""
@@ -44,6 +45,8 @@ TOLD_ERRORS = 20
 """Of a session; a switch that errs for ever shall not fill the disk."""
 
 _READ_BACK = {
+    # Should a change of a port not have been told, it is found out now.
+    MultipartType.PORT_DESC: encode.port_desc_request,
     MultipartType.FLOW_DESC: encode.flow_desc_request,
     MultipartType.GROUP_DESC: encode.group_desc_request,
     MultipartType.METER_DESC: encode.meter_desc_request,
@@ -193,6 +196,21 @@ class Session:
                 return
         self._read_if_wanted()
 
+    def _compare_ports(self, parts: list[bytes]) -> None:
+        known, told = self._wire.ports, {}
+        for part in parts:
+            told.update({port.port: port for port in decode.port_descs(part)})
+        if len(told) > PORT_LIMIT:
+            self._wire.drop(f"tells more than {PORT_LIMIT} ports")
+            return
+        for number in sorted(known.keys() | told.keys()):
+            was, port = known.get(number), told.get(number)
+            if port is None:
+                self.port_changed(decode.PortStatus(known.pop(number), deleted=True))
+            elif was is None or was.live != port.live:
+                known[number] = port
+                self.port_changed(decode.PortStatus(port, deleted=False))
+
     def _read_if_wanted(self) -> None:
         if self._read_again and self._read_back is None and not self._pieces:
             self._read_again = False
@@ -303,6 +321,7 @@ class Session:
         if reading.xids:
             return
         self._read_back = None
+        self._compare_ports(reading.parts[MultipartType.PORT_DESC])
         self._uplink.send(
             pb.FromSession(
                 readback=pb.Readback(
