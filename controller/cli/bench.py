@@ -14,10 +14,13 @@ from controller.cli import render
 from controller.cli.bench_failover import failover
 from controller.cli.bench_optimizer import optimizer
 from controller.distribution import require_own_packages
+from controller.fabric.generate import kinds, write
+from controller.fabric.generate.draft import Value
+from controller.fabric.generate.parameters import ParameterErrors
+from controller.fabric.schema import Defaults
 from controller.lab import large
 from controller.lab.emulated import EmulatedLab
 from controller.lab.errors import LabError
-from controller.lab.fat_tree import fat_tree
 from controller.lab.large import ScaleReport, Usage
 from controller.lab.large_ovs import OvsLab
 
@@ -65,14 +68,15 @@ def scale(fabric: str, k: int, switches: str, timeout: float, as_json: bool) -> 
         click.echo(f"{time.monotonic() - began:6.1f} s  {text}", err=True)
 
     try:
-        text = fat_tree(k)
-    except ValueError as error:
+        made = kinds.elements(kinds.read({"kind": fabric, "k": str(k)}), Defaults())
+    except ParameterErrors as error:
         raise _failure(f"heald: {error}") from None
-    kinds = list(_SWITCHES) if switches == "both" else [switches]
+    by = list(_SWITCHES) if switches == "both" else [switches]
     with tempfile.TemporaryDirectory(prefix="heald-bench-") as directory:
         topology = Path(directory) / "fabric.yaml"
-        topology.write_text(text)
-        for kind in kinds:
+        defaults: dict[str, Value] = {"link": {"capacity": "100G"}, "nic": {"capacity": "100G"}}
+        topology.write_text(write.expanded(f"{fabric}-{k}", defaults, made))
+        for kind in by:
             try:
                 report = large.measure(_SWITCHES[kind], kind, topology, timeout, progress)
             except LabError as error:

@@ -19,7 +19,7 @@ COMMANDS = {
     "emulate": "Every switch of a topology, without Open vSwitch and without root",
     "bench": "How large a fabric this machine's controller can carry",
     "warm-up": "Compile the optimizer's kernels, so that the first plan does not wait for it",
-    "topology": "Check topology files",
+    "topology": "Check, generate and show topology files",
     "intent": "Apply, get, list, watch, delete and explain intents",
     "status": "How the controller, its switches and its intents fare",
     "switches": "Each switch: its session, what it is, what was last wrong with it",

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from controller.fabric.document import MAX_BYTES
+from controller.cli.topology_file import read_file
+from controller.cli.topology_generate import generate
+from controller.cli.topology_show import show
 from controller.fabric.errors import Problem, TopologyErrors
 from controller.fabric.load import load
-from controller.fabric.model import Fabric, Provenance
+from controller.fabric.model import Fabric
 
 
 @click.group()
 def topology() -> None:
-    """Look at topology files; needs no running controller."""
+    """Look at topology files, and make them; needs no running controller."""
+
+
+topology.add_command(generate)
+topology.add_command(show)
 
 
 @topology.command(
@@ -42,7 +47,7 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
         shown = "<stdin>" if file == "-" else click.format_filename(file)
         report: dict[str, Any] = {"file": shown, "ok": False, "problems": [], "summary": None}
         try:
-            fabric = load(_read(file, shown), shown)
+            fabric = load(read_file(file, shown), shown)
         except TopologyErrors as errors:
             report["problems"] = [_as_dict(problem) for problem in errors.problems]
             if not as_json:
@@ -57,19 +62,6 @@ def check(files: tuple[str, ...], as_json: bool) -> None:
         click.echo(json.dumps(reports, indent=2))
     if not all(report["ok"] for report in reports):
         sys.exit(2)
-
-
-def _read(file: str, shown: str) -> bytes:
-    try:
-        # One byte more than is allowed shows that the file is too large, even where it has no end.
-        if file == "-":
-            return sys.stdin.buffer.read(MAX_BYTES + 1)
-        with Path(file).open("rb") as stream:
-            return stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        text = f"cannot be read ({reason}): give the path of a readable file"
-        raise TopologyErrors([Problem(Provenance(shown, 1, 1), text)]) from None
 
 
 def _summary(fabric: Fabric) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from controller.fabric.build import build
 from controller.fabric.check import check
 from controller.fabric.document import read
 from controller.fabric.errors import Problems, TopologyErrors
+from controller.fabric.generate.expand import expand
 from controller.fabric.model import Fabric
 from controller.fabric.validate import validate
 
@@ -21,7 +22,7 @@ def load(text: bytes, name: str) -> Fabric:
         TopologyErrors: with every problem found, whatever the bytes; nothing else is raised.
     """
     problems = Problems()
-    document = read(text, name, problems)
+    document = expand(read(text, name, problems), problems)
     validated = validate(document, problems)
     if validated is not None:
         fabric = build(document, validated, problems)

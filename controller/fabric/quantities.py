@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
@@ -131,6 +132,24 @@ def time_s(value: object) -> float:
     if result > 10:
         raise ValueError(f"latency {quoted(found)} is impossible: it goes from 0ns to 10s")
     return float(result)
+
+
+def rate_text(bps: float) -> str:
+    """``400G``: the word that ``rate_bps`` reads as this."""
+    return _text(bps, {unit: Decimal(size) for unit, size in _RATES.items() if unit}, "K")
+
+
+def time_text(seconds: float) -> str:
+    """``500ns``: the word that ``time_s`` reads as this."""
+    units = ("ns", "us", "ms", "s")
+    return _text(seconds, {unit: Decimal(1).scaleb(-_TIMES[unit]) for unit in units}, "ns")
+
+
+def _text(value: float, units: Mapping[str, Decimal], smallest: str) -> str:
+    """In the largest unit of which it is at least one."""
+    exact = Decimal(repr(value))
+    unit = max((u for u in units if units[u] <= exact), key=units.__getitem__, default=smallest)
+    return f"{(exact / units[unit]).normalize():f}{unit}"
 
 
 def mac(value: object) -> int:

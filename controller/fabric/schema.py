@@ -207,6 +207,8 @@ class LinkSpec(Spec):
 
 class FabricSpec(Spec):
     fabric: Name
+    generate: Any = None
+    """Was put in place of the elements before this is looked at (``fabric/generate``)."""
     defaults: Optional[Defaults] = Defaults()
     gateway: Optional[Gateway] = Gateway()
     classes: Named[ClassSpec] = {}

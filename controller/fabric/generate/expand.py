@@ -1,0 +1,95 @@
+"""A ``generate`` block of a topology file becomes the elements that it stands for.
+
+They are put where they would stand had they been written out, each with the place of the block; so
+all that follows treats them alike.
+"""
+
+from __future__ import annotations
+
+from controller.fabric.document import Document, Node
+from controller.fabric.errors import Problems, quoted
+from controller.fabric.generate import kinds
+from controller.fabric.generate.draft import Elements, Value
+from controller.fabric.generate.parameters import ParameterErrors
+from controller.fabric.schema import Defaults
+
+KEY = "generate"
+
+
+def expand(document: Document, problems: Problems) -> Document:
+    """``document`` with the elements of its block, if it has one.
+
+    Raises:
+        TopologyErrors: with all that is wrong with the block, since without its elements nearly
+            all others would seem wrong.
+    """
+    root = document.root
+    if not isinstance(root.value, dict) or KEY not in root.value:
+        return document
+    place, node = root.value[KEY]
+    data = node.data()
+    given = {"kind": data} if isinstance(data, str) else data
+    try:
+        if not isinstance(given, dict):
+            raise ParameterErrors.of(
+                None, "a mapping belongs here, like {kind: leaf-spine, leaves: 8}"
+            )
+        made = kinds.elements(kinds.read(given), _defaults(root.value))
+    except ParameterErrors as errors:
+        for path, text in errors.found:
+            problems.add(document.where((KEY, *path), key=True), text)
+        raise problems.errors() from None
+    return Document(document.file, _merged(document, place, root.value, made, problems))
+
+
+def _defaults(root: dict[str, tuple[Node, Node]]) -> Defaults:
+    """What is wrong with those of the file is said where they are looked at themselves."""
+    if "defaults" not in root:
+        return Defaults()
+    try:
+        return Defaults.model_validate(root["defaults"][1].data() or {})
+    except ValueError:
+        return Defaults()
+
+
+def _merged(
+    document: Document,
+    place: Node,
+    root: dict[str, tuple[Node, Node]],
+    made: Elements,
+    problems: Problems,
+) -> Node:
+    """The root with the elements beside those that are written; names that are both, a problem."""
+    merged = dict(root)
+    for section, elements in (("switches", made.switches), ("hosts", made.hosts)):
+        key, node = root.get(section, (place, _node({}, place)))
+        written = {} if node.value is None else node.value
+        if isinstance(written, dict):
+            for name in written.keys() & elements.keys():
+                problems.add(
+                    document.where((section, name), key=True),
+                    f"{quoted(name)} is among what the `{KEY}` block at line {place.line + 1} "
+                    "makes: rename this one, or let `heald topology generate` write the elements "
+                    "out and change it there",
+                )
+            generated = {
+                name: (_node(name, place), _node(value, place))
+                for name, value in elements.items()
+                if name not in written
+            }
+            merged[section] = key, Node(node.line, node.column, {**written, **generated})
+    key, node = root.get("links", (place, _node([], place)))
+    if isinstance(node.value, list) or node.value is None:
+        links = [*(node.value or ()), *(_node(link, place) for link in made.links)]
+        merged["links"] = key, Node(node.line, node.column, links)
+    return Node(document.root.line, document.root.column, merged)
+
+
+def _node(value: Value, place: Node) -> Node:
+    """Of plain data, all of it at one place."""
+    if isinstance(value, dict):
+        inner = {name: (_node(name, place), _node(v, place)) for name, v in value.items()}
+        return Node(place.line, place.column, inner)
+    if value is None or isinstance(value, str):
+        return Node(place.line, place.column, value)
+    return Node(place.line, place.column, [_node(item, place) for item in value])
