@@ -11,13 +11,11 @@ from pathlib import Path
 import click
 
 from controller.cli import render
+from controller.cli.bench_fabric import fat_tree
 from controller.cli.bench_failover import failover
 from controller.cli.bench_optimizer import optimizer
 from controller.distribution import require_own_packages
-from controller.fabric.generate import kinds, write
-from controller.fabric.generate.draft import Value
 from controller.fabric.generate.parameters import ParameterErrors
-from controller.fabric.schema import Defaults
 from controller.lab import large
 from controller.lab.emulated import EmulatedLab
 from controller.lab.errors import LabError
@@ -67,15 +65,13 @@ def scale(fabric: str, k: int, switches: str, timeout: float, as_json: bool) -> 
     def progress(text: str) -> None:
         click.echo(f"{time.monotonic() - began:6.1f} s  {text}", err=True)
 
-    try:
-        made = kinds.elements(kinds.read({"kind": fabric, "k": str(k)}), Defaults())
-    except ParameterErrors as error:
-        raise _failure(f"heald: {error}") from None
     by = list(_SWITCHES) if switches == "both" else [switches]
     with tempfile.TemporaryDirectory(prefix="heald-bench-") as directory:
         topology = Path(directory) / "fabric.yaml"
-        defaults: dict[str, Value] = {"link": {"capacity": "100G"}, "nic": {"capacity": "100G"}}
-        topology.write_text(write.expanded(f"{fabric}-{k}", defaults, made))
+        try:
+            topology.write_text(fat_tree(k))
+        except ParameterErrors as error:
+            raise _failure(f"heald: {error}") from None
         for kind in by:
             try:
                 report = large.measure(_SWITCHES[kind], kind, topology, timeout, progress)

@@ -11,11 +11,12 @@ from pathlib import Path
 import click
 
 from controller.cli import render
+from controller.cli.bench_fabric import fat_tree
 from controller.distribution import require_own_packages
+from controller.fabric.generate.parameters import ParameterErrors
 from controller.lab import failover as lab
 from controller.lab.errors import LabError
 from controller.lab.failover import FailoverReport
-from controller.lab.fat_tree import fat_tree
 
 _STAGES = {
     "heard_s": "port status reaches the brain",
@@ -56,7 +57,7 @@ def failover(k: int, links: int, seed: int, metrics: bool, timeout: float, as_js
         try:
             topology.write_text(fat_tree(k))
             report = lab.measure(topology, links, seed, metrics, timeout, progress)
-        except (LabError, ValueError) as error:
+        except (LabError, ParameterErrors) as error:
             click.echo(f"heald: {error}", err=True)
             raise SystemExit(render.EXIT_WRONG_INPUT) from None
     if as_json:

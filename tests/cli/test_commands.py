@@ -66,6 +66,8 @@ def test_version() -> None:
         "wiring",
         "status",
         "switches",
+        "drain",
+        "undrain",
         "links",
         "plan",
     ],

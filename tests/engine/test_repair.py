@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.cli.bench_fabric import fat_tree
 from controller.dataplane.compile import compile
 from controller.dataplane.ingress import respread
 from controller.dataplane.tables import Phase, Tables, with_groups
@@ -20,7 +21,6 @@ from controller.engine.repair import Crossings
 from controller.fabric.load import load
 from controller.fabric.model import Fabric, TrafficClass
 from controller.intents.demands import Demands
-from controller.lab.fat_tree import fat_tree
 from controller.optimizer.plan import PlacementKey, Plan
 from controller.telemetry.link_state import Bools
 from tests.dataplane import fabrics

@@ -8,13 +8,13 @@ from functools import cache
 
 import pytest
 
+from controller.cli.bench_fabric import fat_tree
 from controller.dataplane.compile import compile
 from controller.engine import events as ev
 from controller.engine.repair import reweigh_dead
 from controller.engine.switches import SwitchState
 from controller.fabric.load import load
 from controller.fabric.model import Fabric, Link
-from controller.lab.fat_tree import fat_tree
 from controller.optimizer.plan import Plan
 from tests.engine.world import World, everyone
 
@@ -125,7 +125,7 @@ def test_a_link_that_flaps_is_left_alone_until_it_stays() -> None:
 @pytest.mark.parametrize("trouble", ["stalls", "refuses"])
 def test_nobody_waits_for_a_switch_that(trouble: str) -> None:
     world = at_rest(4)
-    bad = "edge0-0"
+    bad = "edge1-1"
     (world.silent if trouble == "stalls" else world.refuse).add(bad)
     lost = random.Random(1).sample(world.network.links, 8)
     for link in lost:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import heald
+from controller.cli.bench_fabric import fat_tree
 from controller.lab.emulated import EmulatedLab
-from controller.lab.fat_tree import fat_tree
 from controller.lab.session import LabController
 
 WAIT_S = 60.0
@@ -48,7 +48,7 @@ def loads(lab: EmulatedLab) -> dict[str, float]:
 
 @pytest.mark.timeout(300)
 def test_a_swap_is_found_named_led_around_and_forgotten(lab: EmulatedLab) -> None:
-    ports = ("agg0-0:1", "agg0-0:2")
+    ports = ("agg1-1:1", "agg1-1:2")
     with LabController.start(lab, options=lab.controller_options) as controller:
         controller.wait_ready(WAIT_S)
         with controller.client() as client:
@@ -59,12 +59,12 @@ def test_a_swap_is_found_named_led_around_and_forgotten(lab: EmulatedLab) -> Non
             assert code == 0 and len(found["links"]) == 32 and not found["swaps"]
             assert found["probed_ports"] == 64
             ends = {load.from_port: load.to_port for load in next(client.watch_links()).links}
-            for host in ("h0-0-0", "h0-1-0"):
+            for host in ("h1", "h3"):
                 lab.command(f"traffic {host} h3-1-1 1M flows=256")
             uplinks = [ends[port] for port in ports]
             until("they carry", lambda: all(loads(lab)[port] for port in uplinks))
 
-            lab.command("swap agg0-0:1 agg0-0:2")
+            lab.command("swap agg1-1:1 agg1-1:2")
             until("the swap is seen", lambda: bool(client.wiring().swaps))
             code, found = wiring(controller.server)
             assert code == 1
@@ -81,7 +81,7 @@ def test_a_swap_is_found_named_led_around_and_forgotten(lab: EmulatedLab) -> Non
             flowing = lab.command("traffic").records()
             assert all(each["delivered_bps"] == pytest.approx(1e6) for each in flowing)
 
-            lab.command("swap agg0-0:1 agg0-0:2")
+            lab.command("swap agg1-1:1 agg1-1:2")
             until("all is well again", lambda: not client.status().problems)
             assert wiring(controller.server)[0] == 0
             until("they carry again", lambda: all(loads(lab)[port] for port in uplinks))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from controller.cli.bench_fabric import fat_tree
 from controller.lab import failover
-from controller.lab.fat_tree import fat_tree
 
 BAR_S = 5 * 0.15
 

@@ -1,0 +1,71 @@
+"""Drains as an operator orders them, through the client library and a real server."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.engine.foresight import Foresight
+from controller.northbound.drains import drained_links
+from heald import HealdError
+from tests.northbound.harness import Served
+
+
+def test_a_drain_outlives_a_restart_and_says_who_ordered_it_and_why(north: Served) -> None:
+    link = north.brain.view().fabric.links[0].name
+    with north.client() as client:
+        client.drain([link], ["spine1"], reason="new optic")
+        assert north.brain.drain_changes == 1
+        north.stop()
+        north.start()
+        found = {d.link or d.switch: d for d in client.status().drains}
+        assert set(found) == {link, "spine1"}
+        assert {d.reason for d in found.values()} == {"new optic"}
+        assert all(d.principal and d.time.seconds > 0 for d in found.values())
+        client.undrain([link])
+        assert [d.switch for d in client.status().drains] == ["spine1"]
+
+
+def test_draining_again_keeps_the_first_order(north: Served) -> None:
+    with north.client() as client:
+        client.drain(switches=["spine1"], reason="first")
+        client.drain(switches=["spine1"], reason="second")
+        assert [d.reason for d in client.status().drains] == ["first"]
+
+
+def test_a_drained_switch_takes_all_its_links(north: Served) -> None:
+    fabric = north.brain.view().fabric
+    of_spine = {x.name for x in fabric.links if "spine1" in (x.a.switch, x.b.switch)}
+    assert of_spine
+    assert drained_links([("switch", "spine1")], fabric) == of_spine
+    assert drained_links([("link", "gone"), ("switch", "gone")], fabric) == frozenset()
+
+
+def test_what_would_cut_somebody_off_is_refused_unless_forced(north: Served) -> None:
+    north.brain.foresight = Foresight(0.3, 0.6, ("leaf1 to leaf2", "leaf2 to leaf1"))
+    with north.client() as client:
+        seen = client.drain(switches=["spine1"], validate_only=True)
+        assert (seen.effect.mlu_before, seen.effect.mlu_after) == (0.3, 0.6)
+        assert list(seen.effect.cut_off) == ["leaf1 to leaf2", "leaf2 to leaf1"]
+        with pytest.raises(HealdError) as caught:
+            client.drain(switches=["spine1"])
+        assert caught.value.code == "FAILED_PRECONDITION"
+        assert "leaf1 to leaf2" in str(caught.value)
+        assert not client.status().drains
+        assert north.brain.drain_changes == 0
+        client.drain(switches=["spine1"], force=True)
+        assert [d.switch for d in client.status().drains] == ["spine1"]
+
+
+def test_everything_that_is_wrong_is_said_at_once(north: Served) -> None:
+    with north.client() as client:
+        with pytest.raises(HealdError) as caught:
+            client.drain(["nowhere"], ["spine9", "spine1"])
+        assert [v.field for v in caught.value.violations] == ["links[0]", "switches[0]"]
+        assert "did you mean 'spine" in caught.value.violations[1].description
+        with pytest.raises(HealdError) as caught:
+            client.drain()
+        assert caught.value.violations[0].description == "name a link or a switch"
+        with pytest.raises(HealdError) as caught:
+            client.undrain(switches=["spine1"])
+        assert "is not drained" in caught.value.violations[0].description
+        assert not client.status().drains
