@@ -27,7 +27,7 @@ class PlanRequest:
 
     ``settled``: every switch of the fabric holds ``previous`` and nothing older. ``compiled``: its
     tables are there, for demands that join the same NICs; if the new plan has other weights and
-    nothing else, these suffice.
+    nothing else, these suffice. ``least_gain``: of MLU, for a plan that only has better weights.
     """
 
     id: int
@@ -39,6 +39,7 @@ class PlanRequest:
     previous: Plan | None
     settled: bool
     compiled: bool
+    least_gain: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,12 +46,13 @@ def worth_committing(
     fabric: Fabric,
     demands: Demands,
     link_state: LinkState | None,
+    least_gain: float = ABSOLUTE_GAIN,
 ) -> bool:
     """Whether the candidate's gain on today's snapshots beats the churn that it costs.
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
     better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
-    5 % and by more than 0.02.
+    5 % and by more than ``least_gain``.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
         return True
@@ -67,7 +68,7 @@ def worth_committing(
         return False
     now, _ = evaluate(current, fabric, demands, link_state)
     then, _ = evaluate(candidate, fabric, demands, link_state)
-    return now - then > max(ABSOLUTE_GAIN, RELATIVE_GAIN * now)
+    return now - then > max(least_gain, RELATIVE_GAIN * now)
 
 
 def _ways(plan: Plan) -> dict[tuple[int, int], Mapping[str, int]]:

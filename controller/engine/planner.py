@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from controller.engine.commands import PlanKind, PlanRequest
+from controller.engine.judging import ABSOLUTE_GAIN
 from controller.engine.numbering import numbers_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
@@ -129,6 +130,8 @@ class Planner:
             previous,
             settled,
             compiled,
+            # A link that is back is used again, however little there is to carry just now.
+            ABSOLUTE_GAIN if reason is Reason.MEASUREMENT else 0.0,
         )
         self._next_request += 1
         self._asked[request.id] = Answered(request, snapshots.serial, reason)

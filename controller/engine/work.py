@@ -41,7 +41,7 @@ def make(request: PlanRequest) -> PlanMade:
     same_ways = differ_in_weights_only(previous, plan)
     if same_ways:
         plan = replace(plan, egresses=previous.egresses, trees=previous.trees)
-    worth = worth_committing(previous, plan, fabric, demands, link_state)
+    worth = worth_committing(previous, plan, fabric, demands, link_state, request.least_gain)
     running = _forecast(previous, plan.certificate, request)
     body = plan_codec.body(plan)
     if request.compiled and same_ways:

@@ -6,7 +6,8 @@ import yaml
 
 
 def with_ovsdb(text: str, address: str) -> str:
-    """The same text with ``ovsdb: address`` at each switch, all else kept."""
+    """The same text with ``ovsdb: address`` at each switch that stands in it, all else kept; those
+    that a ``generate`` block makes get none."""
     root = yaml.compose(text, Loader=yaml.CSafeLoader)
     assert isinstance(root, yaml.MappingNode)
     edits: dict[int, tuple[int, str]] = {}

@@ -1,4 +1,4 @@
-"""The files of intents that come with Heald are right for the topologies that do."""
+"""The files of intents that come with Heald are right for the leaf-spines that do."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from controller.northbound.convert import spec_from_message
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 
-
-FABRICS = sorted(TOPOLOGIES.glob("*.yaml"))
+FABRICS = sorted(TOPOLOGIES.glob("leaf-spine*.yaml"))
 INTENTS = sorted(TOPOLOGIES.glob("intents/*.yaml"))
 
 

@@ -60,7 +60,7 @@ def test_a_swap_is_found_named_led_around_and_forgotten(lab: EmulatedLab) -> Non
             assert found["probed_ports"] == 64
             ends = {load.from_port: load.to_port for load in next(client.watch_links()).links}
             for host in ("h1", "h3"):
-                lab.command(f"traffic {host} h3-1-1 1M flows=256")
+                lab.command(f"traffic {host} h16 1M flows=256")
             uplinks = [ends[port] for port in ports]
             until("they carry", lambda: all(loads(lab)[port] for port in uplinks))
 

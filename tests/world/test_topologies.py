@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller.fabric.load import load
-from controller.intents.model import IntentState
+from controller.intents.model import Connectivity, IntentState, Selector
 from controller.openflow.model import Field
 from tests.dataplane.fabrics import packet
 from tests.world.probes import Probe
@@ -29,7 +29,7 @@ def test_the_examples_are_all_there() -> None:
 def test_every_host_reaches_every_other(file: Path) -> None:
     network = load(file.read_bytes(), file.name)
     world = World(network, 1, metrics=False)
-    world.want({"all": network.host_by_name})
+    world.want({"all": Connectivity(Selector(all=True))})
     deadline = world.now + CONVERGE_S
     while not (world.is_settled() and world.statuses["all"].state is IntentState.ACTIVE):
         assert world.now < deadline, f"not at rest: {world.statuses}"
