@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 
 import click
 
@@ -105,13 +106,16 @@ def _say(answer: pb.DrainResponse, dry_run: bool) -> None:
 
 def _await_idle(client: Client, timeout_s: float) -> None:
     deadline_s = time.monotonic() + timeout_s
-    for report in client.watch_links(timeout_s=timeout_s + 1):
-        drained = [load for load in report.links if load.drained]
-        busy = sorted({load.link for load in drained if load.planned_bps > 0})
-        if not busy and client.status().plan.committed:
-            click.echo("no plan uses what is drained, and every reachable switch follows the plan")
-            return
-        if time.monotonic() > deadline_s:
-            break
+    with suppress(HealdError):  # What ends the watch when the time is up.
+        for report in client.watch_links(timeout_s=timeout_s):
+            loads = [load for load in report.links if load.drained]
+            used = any(load.planned_bps > 0 for load in loads)
+            if not used and client.status().plan.committed:
+                click.echo(
+                    "no plan uses what is drained, and every reachable switch follows the plan"
+                )
+                return
+            if time.monotonic() > deadline_s:
+                break
     text = f"not clear of traffic after {timeout_s:g} s; see heald links and heald status"
     render.fail(HealdError("DEADLINE_EXCEEDED", text))
