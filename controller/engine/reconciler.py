@@ -20,7 +20,7 @@ HELD = (
 )
 AUDIT_S = 20.0
 """How old what is known of a switch may become before it is read again."""
-PHASE_TIMEOUT_S = 20.0
+PHASE_TIMEOUT_S = 5.0
 """A switch that has not answered a batch for this long has failed it, and for a long batch ..."""
 MESSAGE_TIMEOUT_S = 0.05
 """... this much longer for each of its messages. One that answers nothing at all is found sooner,
