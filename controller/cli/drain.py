@@ -10,6 +10,7 @@ import click
 
 from controller.cli import render
 from controller.intents.selectors import did_you_mean
+from controller.intents.words import short_name
 from heald import Client, HealdError
 from heald.v1 import fabric_pb2 as pb
 
@@ -100,6 +101,8 @@ def _say(answer: pb.DrainResponse, dry_run: bool) -> None:
         )
         for pair in effect.cut_off:
             click.echo(f"cut off: {pair}")
+        for name in effect.degraded:
+            click.echo(f"would not have all it asks for: {short_name(name)}")
     names = ", ".join(getattr(each, each.WhichOneof("element") or "") for each in answer.drains)
     click.echo(f"{'would be drained' if dry_run else 'drained'}: {names}")
 

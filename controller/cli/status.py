@@ -37,7 +37,14 @@ def status(server: str | None, as_json: bool) -> None:
     unfinished = _unfinished(found)
     if unfinished:
         out.print(f"not settled yet: {', '.join(unfinished)}", style="yellow")
-    elif not found.problems:
+    short = [
+        f"{found.intents_by_state[state]} {state.lower()}"
+        for state in ("DEGRADED", "REJECTED")
+        if found.intents_by_state.get(state)
+    ]
+    if short:
+        out.print(f"intents {' and '.join(short)}: heald intent list says why", style="yellow")
+    elif not unfinished and not found.problems:
         out.print("all is well", style="green")
     if found.drains:
         names = (getattr(each, each.WhichOneof("element") or "link") for each in found.drains)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
 
+import networkx
 import numpy as np
 
 from controller.engine.planning import make_plan
-from controller.engine.plans import unroutable
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.optimizer.plan import Plan
-from controller.telemetry.link_state import LinkState
+from controller.telemetry.link_state import Bools, LinkState
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """Worst utilisation now and then, and who has a way now but would have none: in words."""
+    """Worst utilisation now and then; which pairs of switches with hosts have a way now but would
+    have none, in words; and which intents get all they ask for now but would not."""
 
     mlu_before: float
     mlu_after: float
     cut_off: tuple[str, ...]
+    degraded: tuple[str, ...]
 
 
 def foresee(question: Question) -> Foresight:
@@ -41,10 +45,32 @@ def foresee(question: Question) -> Foresight:
     kept = np.array([arc.link not in question.links for arc in fabric.arcs], np.bool_)
     state = replace(question.link_state, up=question.link_state.up & kept)
     after = make_plan(fabric, demands, state, plan, strategy=question.strategy, plan_id=0)
-    lost = set(unroutable(after, demands)) - set(unroutable(plan, demands))
-    pairs = sorted({(key.ingress, key.egress) for key in lost})
     return Foresight(
         plan.certificate.mlu,
         after.certificate.mlu,
-        tuple(f"{ingress} to {', '.join(egress)}" for ingress, egress in pairs),
+        tuple(f"{a} to {b}" for a, b in _parted(fabric, question.link_state.up, state.up)),
+        tuple(sorted(_lacking(after) - _lacking(plan))),
     )
+
+
+def _parted(fabric: Fabric, before: Bools, after: Bools) -> Iterator[tuple[str, str]]:
+    """Pairs of switches with hosts between which there is a way before, but not after; whether or
+    not somebody asks for it now."""
+    was, becomes = _islands(fabric, before), _islands(fabric, after)
+    edges = [switch for switch, nics in fabric.nics_on.items() if nics]
+    for a, b in permutations(edges, 2):
+        if was[a] == was[b] and becomes[a] != becomes[b]:
+            yield a, b
+
+
+def _islands(fabric: Fabric, up: Bools) -> dict[str, int]:
+    joined: networkx.Graph[str] = networkx.Graph()
+    joined.add_nodes_from(fabric.switch_by_name)
+    joined.add_edges_from((a.tail.switch, a.head.switch) for a in fabric.arcs if up[a.index])
+    found = networkx.connected_components(joined)
+    return {switch: number for number, island in enumerate(found) for switch in island}
+
+
+def _lacking(plan: Plan) -> set[str]:
+    short = {flow.intent for flow, pin in plan.pins.items() if pin.shortage != "NOTHING"}
+    return short | set(plan.refused)

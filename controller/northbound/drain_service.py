@@ -15,6 +15,7 @@ from heald.v1 import fabric_pb2 as pb
 _audit = logging.getLogger("heald.audit")
 
 _NAMED = 5
+REASON_LIMIT = 200
 
 
 class DrainService:
@@ -28,7 +29,8 @@ class DrainService:
         """Refuses, unless forced, what would leave a pair without a way."""
         fabric = self._brain.view().fabric
         elements = _elements(request)
-        refuse(Code.INVALID_ARGUMENT, [*_nothing(elements), *_unknown(request, fabric)])
+        faults = [*_nothing(elements), *_unknown(request, fabric), *_unprintable(request.reason)]
+        refuse(Code.INVALID_ARGUMENT, faults)
         after = self._book.with_more(elements, request.reason, principal)
         foresight = await self._brain.foresee(drained_links(after, fabric))
         response = pb.DrainResponse(drains=after.values())
@@ -38,6 +40,7 @@ class DrainService:
                     mlu_before=foresight.mlu_before,
                     mlu_after=foresight.mlu_after,
                     cut_off=foresight.cut_off,
+                    degraded=foresight.degraded,
                 )
             )
         if request.validate_only:
@@ -77,6 +80,13 @@ def _elements(request: pb.DrainRequest | pb.UndrainRequest) -> list[Element]:
 
 def _nothing(elements: list[Element]) -> list[FieldViolation]:
     return [] if elements else [FieldViolation("links", "name a link or a switch")]
+
+
+def _unprintable(reason: str) -> list[FieldViolation]:
+    if reason.isprintable() and len(reason) <= REASON_LIMIT:
+        return []
+    fault = f"write one line of at most {REASON_LIMIT} printable characters"
+    return [FieldViolation("reason", fault)]
 
 
 def _unknown(request: pb.DrainRequest, fabric: Fabric) -> list[FieldViolation]:

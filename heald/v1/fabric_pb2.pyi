@@ -189,14 +189,16 @@ class DrainResponse(_message.Message):
     def __init__(self, drains: _Optional[_Iterable[_Union[Drain, _Mapping]]] = ..., effect: _Optional[_Union[DrainEffect, _Mapping]] = ...) -> None: ...
 
 class DrainEffect(_message.Message):
-    __slots__ = ("mlu_before", "mlu_after", "cut_off")
+    __slots__ = ("mlu_before", "mlu_after", "cut_off", "degraded")
     MLU_BEFORE_FIELD_NUMBER: _ClassVar[int]
     MLU_AFTER_FIELD_NUMBER: _ClassVar[int]
     CUT_OFF_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
     mlu_before: float
     mlu_after: float
     cut_off: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, mlu_before: _Optional[float] = ..., mlu_after: _Optional[float] = ..., cut_off: _Optional[_Iterable[str]] = ...) -> None: ...
+    degraded: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, mlu_before: _Optional[float] = ..., mlu_after: _Optional[float] = ..., cut_off: _Optional[_Iterable[str]] = ..., degraded: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetPlanRequest(_message.Message):
     __slots__ = ()

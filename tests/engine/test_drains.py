@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from controller.engine import events as ev
 from controller.engine.foresight import foresee
 from controller.fabric.model import Fabric
+from controller.intents.model import Protection
+from tests.engine.test_pins import named, p2p
 from tests.engine.world import World, everyone, fabric
 
 
@@ -74,3 +78,26 @@ def test_who_would_be_cut_off_is_named() -> None:
     seen = foresee(question)
     assert "leaf1 to leaf2" in seen.cut_off
     assert all("leaf1" in pair for pair in seen.cut_off)
+
+
+def test_who_would_be_cut_off_is_named_before_anybody_talks() -> None:
+    network = fabric()
+    world = World(network, {})
+    world.connect()
+    world.pass_time(2)
+    both = links_of(network, "spine1") | links_of(network, "spine2")
+    question = world.engine.question(both)
+    assert question is not None
+    assert "leaf1 to leaf2" in foresee(question).cut_off
+    assert not foresee(replace(question, links=links_of(network, "spine1"))).cut_off
+
+
+def test_intents_that_would_lose_their_backup_are_named() -> None:
+    network = fabric()
+    intent = p2p(network, "p", "h1", "h5", rate_bps=4e6, protection=Protection.NODE)
+    world = World(network, named(intent))
+    world.connect()
+    world.pass_time(2)
+    question = world.engine.question(links_of(network, "spine1"))
+    assert question is not None
+    assert foresee(question).degraded == ("p",)

@@ -41,11 +41,12 @@ def test_a_drained_switch_takes_all_its_links(north: Served) -> None:
 
 
 def test_what_would_cut_somebody_off_is_refused_unless_forced(north: Served) -> None:
-    north.brain.foresight = Foresight(0.3, 0.6, ("leaf1 to leaf2", "leaf2 to leaf1"))
+    north.brain.foresight = Foresight(0.3, 0.6, ("leaf1 to leaf2", "leaf2 to leaf1"), ("a",))
     with north.client() as client:
         seen = client.drain(switches=["spine1"], validate_only=True)
         assert (seen.effect.mlu_before, seen.effect.mlu_after) == (0.3, 0.6)
         assert list(seen.effect.cut_off) == ["leaf1 to leaf2", "leaf2 to leaf1"]
+        assert list(seen.effect.degraded) == ["a"]
         with pytest.raises(HealdError) as caught:
             client.drain(switches=["spine1"])
         assert caught.value.code == "FAILED_PRECONDITION"
@@ -65,6 +66,10 @@ def test_everything_that_is_wrong_is_said_at_once(north: Served) -> None:
         with pytest.raises(HealdError) as caught:
             client.drain()
         assert caught.value.violations[0].description == "name a link or a switch"
+        for reason in ("two\nlines", "\x1b[31mred", "x" * 201):
+            with pytest.raises(HealdError) as caught:
+                client.drain(switches=["spine1"], reason=reason)
+            assert [v.field for v in caught.value.violations] == ["reason"]
         with pytest.raises(HealdError) as caught:
             client.undrain(switches=["spine1"])
         assert "is not drained" in caught.value.violations[0].description
