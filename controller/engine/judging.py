@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from controller.engine.pinned import left, reserved
 from controller.engine.repair import reweigh_dead
 from controller.engine.view import demand_of, units_of, view_of
@@ -52,7 +54,8 @@ def worth_committing(
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
     better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
-    5 % and by more than ``least_gain``.
+    5 % and by more than ``least_gain``; where that is 0, also when a link is used that was idle:
+    one that is back is counted on again, however little there is to carry just now.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
         return True
@@ -66,9 +69,21 @@ def worth_committing(
         return True
     if candidate.weights == current.weights:
         return False
+    if not least_gain and _used(candidate, fabric, demands) - _used(current, fabric, demands):
+        return True
     now, _ = evaluate(current, fabric, demands, link_state)
     then, _ = evaluate(candidate, fabric, demands, link_state)
     return now - then > max(least_gain, RELATIVE_GAIN * now)
+
+
+def _used(plan: Plan, fabric: Fabric, demands: Demands) -> set[int]:
+    """The arcs that lie on a way with weight."""
+    view = view_of(plan, fabric, None)
+    keys = [key for key in demands.keys if key.egress in view.position]
+    demand = demand_of(fabric, keys, [0.0] * len(keys), view.egresses)
+    traced = paths.trace(view.network, view.forest, demand)
+    weighted = units_of(plan, keys, view.forest, traced) > 0
+    return set(np.unique(traced.arcs[np.repeat(weighted, traced.hops)]).tolist())
 
 
 def _ways(plan: Plan) -> dict[tuple[int, int], Mapping[str, int]]:
