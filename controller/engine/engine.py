@@ -6,7 +6,7 @@ plan, a new plan changes what switches should hold, and the difference is rolled
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -31,10 +31,11 @@ from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
 from controller.engine.pin_repair import swap_dead
 from controller.engine.planner import METRICS_HOLD_S, Answered, Planner, Reason, Snapshots
-from controller.engine.plans import covers, same_on_switches, unroutable
+from controller.engine.plans import covers, same_on_switches
 from controller.engine.reconciler import Reconciler
 from controller.engine.repairs import Repairs
-from controller.engine.shortages import Lack, lacks
+from controller.engine.shortages import Lack
+from controller.engine.shortfalls import Shortfalls
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.engine.wiring import WiringWatch
@@ -111,10 +112,7 @@ class Engine:
         self._statuses = StatusBook(statuses)
         self._adopting = False
         self._measurements = Measurements(fabric)
-        # What pairs without a path follow from, and those.
-        self._without_path: tuple[tuple[object, ...], Mapping[str, list[str]]] | None = None
-        # What lacks follow from, and those.
-        self._lacking: tuple[tuple[object, ...], Mapping[str, Lack]] | None = None
+        self._shortfalls = Shortfalls(fabric)
         self._edges = {nic.id: frozenset(nic.attachment_set) for nic in fabric.nics}
         self._intents: dict[str, ev.WantedIntent] = {}
         self._a_priori = demands_of(fabric, ())
@@ -513,9 +511,13 @@ class Engine:
     # ---- reports --------------------------------------------------------------------------------
 
     def _progress(self) -> Progress:
+        plan, running = self.plan, self._running
         pairs: Mapping[str, list[str]] = {}
-        if self.plan is not None and self._planned_serial == self._serial:
-            pairs = self._unroutable(self.plan)
+        if plan is not None and self._planned_serial == self._serial:
+            pairs = self._shortfalls.unroutable(plan, self.demands, self._intents)
+        lacks: Mapping[str, Lack] = {}
+        if plan is not None and running is not None:
+            lacks = self._shortfalls.lacks(plan, running.demands.flows)
         return Progress(
             plan_id=self.plan.id if self.plan else 0,
             planned_serial=self._planned_serial,
@@ -524,41 +526,11 @@ class Engine:
             absent=self.reconciler.in_state(SwitchState.ABSENT),
             failed=self.reconciler.in_state(SwitchState.FAILED),
             unroutable=pairs,
-            lacks=self._lacks(),
+            lacks=lacks,
             starting=self._starting,
             adopting=self._adopting,
             error=self._planner.last_error,
         )
-
-    def _unroutable(self, plan: Plan) -> Mapping[str, list[str]]:
-        """Of each intent that has any, the pairs that the plan has no path for; as long as weights,
-        demands and intents stay the same, so do they."""
-        known = self._without_path
-        of = plan.weights, self.demands, self._intents
-        if known is None or any(a is not b for a, b in zip(known[0], of, strict=True)):
-            pairs: dict[str, list[str]] = {}
-            for key in unroutable(plan, self.demands):
-                for intent in self._intents_between(key.ingress, key.egress):
-                    pairs.setdefault(intent, []).append(f"{key.ingress} to {', '.join(key.egress)}")
-            known = self._without_path = of, pairs
-        return known[1]
-
-    def _lacks(self) -> Mapping[str, Lack]:
-        if self.plan is None or self._running is None:
-            return {}
-        flows = self._running.demands.flows
-        of = self.plan.pins, self.plan.refused, flows
-        if self._lacking is None or any(
-            a is not b for a, b in zip(self._lacking[0], of, strict=True)
-        ):
-            self._lacking = of, lacks(self.plan, flows)
-        return self._lacking[1]
-
-    def _intents_between(self, ingress: str, egress: tuple[str, ...]) -> Iterable[str]:
-        for name, intent in self._intents.items():
-            sets = {self.fabric.nic_by_id[n].attachment_set for n in intent.endpoints}
-            if egress in sets and any(ingress in s for s in sets):
-                yield name
 
     def question(self, drained: frozenset[str]) -> Question | None:
         """What to ask of a worker before these links, and no others, are drained."""
