@@ -175,8 +175,8 @@ def test_a_block_of_a_thousand_hosts_is_read_as_fast_as_the_file() -> None:
         assert len(load(text, "f").hosts) == 1024
         return time.process_time() - began_s
 
-    # It takes less; five times as long is allowed, and of each the best of three.
-    assert min(took_s(block) for _ in range(3)) < 5 * min(took_s(file) for _ in range(3))
+    # Of each the best of three: what else the process does counts in a single one.
+    assert min(took_s(block) for _ in range(3)) < 2 * min(took_s(file) for _ in range(3))
 
 
 def generate(*arguments: str) -> Result:
