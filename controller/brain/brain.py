@@ -24,7 +24,7 @@ from controller.engine import plan_codec
 from controller.engine.engine import Engine
 from controller.engine.foresight import Foresight, foresee
 from controller.engine.wiring import WiringReport
-from controller.engine.work import find_black_holes
+from controller.engine.work import find_black_holes, make
 from controller.intents.model import IntentStatus
 from controller.northbound.book import IntentBook
 from controller.northbound.drains import DrainBook, drained_links
@@ -204,7 +204,7 @@ class Brain:
     async def _plan(self, request: cmd.PlanRequest) -> None:
         worker = self._proof if request.kind is cmd.PlanKind.OPTIMISE else self._fast
         try:
-            made = await worker.make(request)
+            made = await worker.ask(make, request)
         except Exception as error:
             _log.error("planning failed", exc_info=error)
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
@@ -213,7 +213,7 @@ class Brain:
 
     async def _find_black_holes(self, asked: cmd.FindBlackHoles) -> None:
         try:
-            found = await self._proof.run(find_black_holes, asked)
+            found = await self._proof.ask(find_black_holes, asked)
         except Exception as error:
             _log.error("black holes could not be looked for", exc_info=error)
             said = f"{type(error).__name__}: {error}"
@@ -298,7 +298,7 @@ class Brain:
 
     async def foresee(self, drained: frozenset[str]) -> Foresight | None:
         question = self._engine.question(drained)
-        return await self._proof.run(foresee, question) if question is not None else None
+        return await self._proof.ask(foresee, question) if question is not None else None
 
     def drains_changed(self) -> None:
         self._handle(ev.DrainsChanged(drained_links(self._drains.drains, self._engine.fabric)))

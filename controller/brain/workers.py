@@ -14,13 +14,12 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
-from controller.engine.commands import PlanRequest
-from controller.engine.events import PlanMade
 from controller.fabric.model import Fabric
 
 P = ParamSpec("P")
+Q = TypeVar("Q")
 R = TypeVar("R")
 
 _log = logging.getLogger("heald.workers")
@@ -60,11 +59,9 @@ def _warm(compiles: bool) -> int:
     return os.getpid()
 
 
-def _make(request: PlanRequest) -> PlanMade:
-    from controller.engine.work import make
-
+def _on_fabric(function: Callable[[Any], R], asked: Any) -> R:
     assert _fabric is not None
-    return make(replace(request, fabric=_fabric))
+    return function(replace(asked, fabric=_fabric))
 
 
 _fabric: Fabric | None = None
@@ -108,9 +105,11 @@ class Worker:
             await asyncio.sleep(_CHECK_S)
             await self.start()
 
-    async def make(self, request: PlanRequest) -> PlanMade:
-        """``work.make`` of a request that is about the worker's fabric. See :meth:`run`."""
-        return await self.run(_make, replace(request, fabric=cast(Fabric, None)))
+    async def ask(self, function: Callable[[Q], R], asked: Q) -> R:
+        """``function(asked)``, where ``asked`` is a dataclass whose ``fabric`` is the worker's. See
+        :meth:`run`."""
+        without: Any = replace(cast(Any, asked), fabric=None)
+        return await self.run(_on_fabric, function, without)
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Raises what the function raises, or BrokenProcessPool when every process died of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable
 
@@ -24,9 +25,15 @@ class DrainService:
     def __init__(self, book: DrainBook, brain: Brain) -> None:
         self._book = book
         self._brain = brain
+        # What one drain leaves is what the next is judged by.
+        self._one_by_one = asyncio.Lock()
 
     async def drain(self, principal: Principal, request: pb.DrainRequest) -> pb.DrainResponse:
         """Refuses, unless forced, what would leave a pair without a way."""
+        async with self._one_by_one:
+            return await self._drain(principal, request)
+
+    async def _drain(self, principal: Principal, request: pb.DrainRequest) -> pb.DrainResponse:
         fabric = self._brain.view().fabric
         elements = _elements(request)
         faults = [*_nothing(elements), *_unknown(request, fabric), *_unprintable(request.reason)]

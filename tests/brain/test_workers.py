@@ -10,11 +10,15 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from controller.brain.workers import Worker
+from controller.fabric.model import Fabric
+from tests.dataplane.fabrics import leaf_spine
 
 
 @pytest.fixture
@@ -44,6 +48,28 @@ async def test_a_call_that_kills_every_worker_is_given_up(worker: Worker) -> Non
     with pytest.raises(BrokenProcessPool):
         await worker.run(os._exit, 1)
     assert await worker.run(os.getpid) > 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    fabric: Fabric | None
+    number: int
+
+
+def answered(asked: Asked) -> tuple[str, int]:
+    assert asked.fabric is not None
+    return asked.fabric.name, asked.number
+
+
+async def test_a_fabric_is_handed_over_once_and_not_with_what_is_asked_about_it() -> None:
+    fabric = leaf_spine(2, 1, 1)
+    worker = Worker("test", niceness=0, compiles=True, fabric=fabric)
+    try:
+        # One that cannot be pickled: it is not needed.
+        asked = Asked(cast(Fabric, lambda: None), 7)
+        assert await worker.ask(answered, asked) == (fabric.name, 7)
+    finally:
+        worker.stop()
 
 
 async def test_what_a_call_raises_is_raised_here(worker: Worker) -> None:

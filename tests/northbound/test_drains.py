@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from controller.engine.foresight import Foresight
@@ -55,6 +57,23 @@ def test_what_would_cut_somebody_off_is_refused_unless_forced(north: Served) -> 
         assert north.brain.drain_changes == 0
         client.drain(switches=["spine1"], force=True)
         assert [d.switch for d in client.status().drains] == ["spine1"]
+
+
+def test_two_drains_at_once_do_not_cut_off_together_what_neither_does_alone(north: Served) -> None:
+    """Every link of the fabric leads to one of the two spines."""
+
+    def drain(spine: str) -> str:
+        with north.client() as client:
+            try:
+                client.drain(switches=[spine])
+            except HealdError as error:
+                return error.code
+        return "drained"
+
+    with ThreadPoolExecutor() as pool:
+        assert sorted(pool.map(drain, ("spine1", "spine2"))) == ["FAILED_PRECONDITION", "drained"]
+    with north.client() as client:
+        assert len(client.status().drains) == 1
 
 
 def test_everything_that_is_wrong_is_said_at_once(north: Served) -> None:
