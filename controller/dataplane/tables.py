@@ -45,8 +45,16 @@ class SwitchTables:
         self.spoiled_groups = spoiled_groups
         self.spoiled_meters = spoiled_meters
 
+    def held(self, messages: Mapping[int, bytes]) -> Mapping[int, bytes]:
+        """Those of these messages that make groups of these tables. Plans place also what only
+        refused intents would send, for which a switch has no groups."""
+        return {
+            group: message for group, message in messages.items() if group in self.groups.messages
+        }
+
     def with_groups(self, messages: Mapping[int, bytes]) -> SwitchTables:
-        """The same, but for the groups that these messages make."""
+        """The same, but for the groups that these messages make. KeyError for one that is not
+        there, see :meth:`held`."""
         made = SwitchTables(
             None, None, None, self.spoiled_flows, self.spoiled_groups, self.spoiled_meters
         )
@@ -124,6 +132,9 @@ class Updates:
 
 
 def with_groups(tables: Tables, groups: Groups) -> Tables:
-    """The same, but for groups of some switches, see ``SwitchTables.with_groups``."""
-    changed = {name: tables[name].with_groups(messages) for name, messages in groups.items()}
+    """The same, but for those of these groups that the switches have."""
+    changed = {
+        name: tables[name].with_groups(tables[name].held(messages))
+        for name, messages in groups.items()
+    }
     return {**tables, **changed}

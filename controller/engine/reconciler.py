@@ -102,8 +102,11 @@ class Reconciler:
         assert self._tables is not None
         self._plan_id = plan_id
         tables, out = dict(self._tables), list[Command]()
-        for name, messages in groups.items():
+        for name, whole in groups.items():
             record, before = self.records[name], tables[name]
+            messages = before.held(whole)
+            if not messages:
+                continue
             tables[name] = wanted = before.with_groups(messages)
             rest = messages
             if self._rollout is not None and name in self._rollout.switches:

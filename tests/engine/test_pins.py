@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from controller.dataplane import ids
+from controller.dataplane.compile import compile
 from controller.dataplane.walk import Outcome, Walker, dead_ports
 from controller.engine import events as ev
 from controller.engine import plan_codec
@@ -319,3 +320,21 @@ def test_pins_of_a_plan_are_a_flow_each() -> None:
     assert len(plan_of(world).pins) == 8
     assert {pin.rate_bps for pin in plan_of(world).pins.values()} == {1e6}
     assert all(isinstance(flow, PlacedFlow) for flow in plan_of(world).pins)
+
+
+def test_links_fail_between_switches_that_only_a_refused_intent_would_join() -> None:
+    """It asks for more than there is; what its best effort would take is in plans all the same."""
+    network = fabric()
+    greedy = p2p(network, "greedy", "h1", "h5", rate_bps=1e12)
+    world = settled(network, named(greedy, p2p(network, "modest", "h3", "h7", rate_bps=1e6)))
+    assert world.states["greedy"][-1] is IntentState.REJECTED
+    assert world.states["modest"][-1] is IntentState.ACTIVE
+    for spine in ("spine1", "spine2"):
+        broken = link(network, "leaf1", spine)
+        world.link(broken, live=False)
+        world.pass_time(2)
+        world.link(broken, live=True)
+        world.pass_time(3)
+    assert world.states["modest"][-1] is IntentState.ACTIVE
+    assert world.engine.plan is not None
+    assert world.holds == compile(network, world.engine.plan, world.engine.demands)
