@@ -39,9 +39,7 @@ class Accepted:
         moved = self.crossings.repaired(base, link_state.up, self.moved)
         before = self.moved.weights if self.moved is not None else {}
         weights = {**base.weights, **moved.weights}
-        others = [
-            key for key in before.keys() | moved.weights.keys() if weights[key] != plan.weights[key]
-        ]
+        others = [key for key in {**before, **moved.weights} if weights[key] != plan.weights[key]]
         if not others:
             return self, {}
         made_from = (*plan.made_from[:2], link_state.version)

@@ -46,7 +46,7 @@ class StatusBook:
 
     def want(self, intents: Mapping[str, WantedIntent], serial: int) -> None:
         self._last = None
-        for name in self._wanted.keys() - intents.keys():
+        for name in [name for name in self._wanted if name not in intents]:
             self._leaving[name] = (self._wanted.pop(name)[0].generation, serial)
         for name, intent in intents.items():
             self._leaving.pop(name, None)
