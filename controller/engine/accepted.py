@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.dataplane.ingress import respread
 from controller.dataplane.tables import Groups
-from controller.engine.events import Compiled, Respread
+from controller.engine.events import Compiled, Forecast, Respread
 from controller.engine.repair import Crossings, Repaired
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
@@ -32,6 +32,15 @@ class Accepted:
     means: Compiled | Respread
     moved: Repaired | None = None
 
+    def foreseen(self, forecast: Forecast) -> Accepted:
+        """The same with loads and certificate as on newer snapshots. While weights are moved they
+        are the loads of these, not of the base."""
+        plan = forecast.of(self.plan)
+        base = (
+            self.base if self.moved is not None and self.moved.weights else forecast.of(self.base)
+        )
+        return replace(self, plan=plan, base=base)
+
     def turned(self, fabric: Fabric, link_state: LinkState) -> tuple[Accepted, Groups]:
         """The same turned to the links that live, and the groups that are then others; itself if
         that is what it is."""
@@ -43,8 +52,8 @@ class Accepted:
         if not others:
             return self, {}
         made_from = (*plan.made_from[:2], link_state.version)
-        # What the others carry is known with the next plan, or the next measurement.
+        # What the others carry is known with the next plan, or the next forecast.
         dead = [fabric.arcs[arc].tail for arc in np.flatnonzero(~link_state.up).tolist()]
-        load_bps = {**plan.load_bps, **{(end.switch, end.port): 0.0 for end in dead}}
+        load_bps = {**base.load_bps, **{(end.switch, end.port): 0.0 for end in dead}}
         turned = replace(plan, weights=weights, made_from=made_from, load_bps=load_bps)
         return replace(self, plan=turned, moved=moved), respread(turned, fabric.classes, others)

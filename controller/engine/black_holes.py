@@ -9,7 +9,7 @@ from controller.engine.commands import Command, FindBlackHoles, Log
 from controller.engine.events import BlackHolesFound
 from controller.fabric.model import Fabric
 from controller.optimizer.plan import Plan
-from controller.telemetry.link_state import Bools, LinkState
+from controller.telemetry.link_state import Bools
 
 _NAMED = 5
 
@@ -24,20 +24,20 @@ class BlackHoleBook:
         self._asked: tuple[int, Bools] | None = None
         self._searching = False
 
-    def due(self, held: Plan | None, link_state: LinkState) -> list[Command]:
-        """``held`` is the plan that switches have."""
+    def due(self, held: Plan | None, live: Bools) -> list[Command]:
+        """``held`` is the plan that switches have, ``live`` the arcs that they would use."""
         if self._searching or held is None:
             return []
-        links_down = np.count_nonzero(~link_state.up) // 2
+        links_down = np.count_nonzero(~live) // 2
         if links_down < 2 and not self._pairs:
             return []
         if self._asked is not None:
-            plan_id, up = self._asked
-            if plan_id == held.id and np.array_equal(up, link_state.up):
+            plan_id, known = self._asked
+            if plan_id == held.id and np.array_equal(known, live):
                 return []
-        self._asked = held.id, link_state.up
+        self._asked = held.id, live
         self._searching = True
-        return [FindBlackHoles(self._fabric, held, link_state)]
+        return [FindBlackHoles(self._fabric, held, live)]
 
     def found(self, event: BlackHolesFound) -> list[Command]:
         self._searching = False

@@ -11,7 +11,7 @@ from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.intents.model import IntentStatus
 from controller.optimizer.plan import Plan
-from controller.telemetry.link_state import LinkState
+from controller.telemetry.link_state import Bools, LinkState
 
 
 class PlanKind(Enum):
@@ -49,12 +49,12 @@ class RequestPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FindBlackHoles:
-    """Find out which pairs of switches lose packets under the plan that switches hold, with the
-    links that are down; answered by ``BlackHolesFound``."""
+    """Find out which pairs of switches lose packets under the plan that switches hold, while only
+    the arcs that are ``live`` carry any; answered by ``BlackHolesFound``."""
 
     fabric: Fabric
     plan: Plan
-    link_state: LinkState
+    live: Bools
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,6 @@ class Engine:
     ) -> None:
         self.fabric = fabric
         self.metrics = metrics
-        self.plan: Plan | None = None
         self.committed = False
         new = stored_plan is None and not intents and not withdrawing
         self.reconciler = Reconciler((s.name for s in fabric.switches), new)
@@ -96,14 +95,14 @@ class Engine:
         self._following = False
         self._followed_s = now - FOLLOW_PAUSE_S
         self.repairs = Repairs()
-        self._planned_serial = 0
         self._committed_serial = 0
         self._started_s = now
         self._starting = True
         self._measured_s = now
-        self.drained = drained
         self._links = LinkBook(fabric)
         self._links.drain(drained)
+        # The links as they were when something followed from it last.
+        self._followed = self._links.up(), self._links.barred()
         self.wiring = WiringWatch(fabric, seal)
         self._black_holes = BlackHoleBook(fabric)
         # The plan that reachable switches have acknowledged last.
@@ -120,6 +119,19 @@ class Engine:
         self._want(intents)
         self._statuses.leave(withdrawing, self._serial)
         self.link_state: LinkState = self._measured_links(now)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that is being installed or is."""
+        return self._running.plan if self._running is not None else None
+
+    @property
+    def _planned_serial(self) -> int:
+        return self._running.serial if self._running is not None else 0
+
+    @property
+    def drained(self) -> frozenset[str]:
+        return self._links.drained
 
     def start(self, now: float) -> list[Command]:
         """The first commands: adopt the stored plan where it serves, else make one."""
@@ -204,7 +216,7 @@ class Engine:
 
     def _next(self, now: float) -> list[Command]:
         """What follows from the state as it is, whatever event led to it."""
-        out = self._black_holes.due(self._held, self.link_state)
+        out = self._black_holes.due(self._held, self._links.live())
         if self._planner.wanted:
             running = self._storing or self._running
             previous = running.plan if running else self._stored_plan
@@ -262,8 +274,11 @@ class Engine:
             return []
         if asked.request.kind is PlanKind.ADOPT:
             self._stored_in_full = accepted.plan
-            out = self._take_up(accepted, now)
-            return [Log("info", f"adopted plan {event.plan.id}"), *out]
+            out = [Log("info", f"adopted plan {event.plan.id}"), *self._take_up(accepted, now)]
+            # Links may have failed or been drained since it was made.
+            if repair := self._repair(now):
+                self._planner.links_changed(now, urgent=False)
+            return out + repair
         if asked.serial == self._serial:
             self.repairs.optimised(now)
         reason = asked.reason
@@ -321,22 +336,20 @@ class Engine:
         """Stay with the plan that is. Which hosts of an edge may talk is not in it: its tables may
         be others all the same after a change."""
         changes = reason is Reason.CHANGE and isinstance(event.means, ev.Compiled)
+        kept = self._storing or self._running
+        assert kept is not None
+        kept = replace(kept, serial=accepted.serial)
+        if changes:
+            kept = replace(kept, demands=accepted.demands, means=accepted.means)
         if self._storing is not None:
-            if changes:
-                self._storing = replace(accepted, plan=self._storing.plan)
+            self._storing = kept
             return []
-        assert self.plan is not None
-        plan, forecast = self.plan, event.running
-        if forecast is not None:
-            plan = replace(
-                plan,
-                made_from=forecast.made_from,
-                load_bps=forecast.load_bps,
-                certificate=forecast.certificate,
-            )
-        out = self._take_up(replace(accepted, plan=plan), now) if changes else []
-        self.plan, self._planned_serial = plan, accepted.serial
-        return out
+        if event.running is not None:
+            kept = kept.foreseen(event.running)
+        if changes:
+            return self._take_up(kept, now)
+        self._running = kept
+        return []
 
     def _plan_stored(self, event: ev.PlanStored, now: float) -> list[Command]:
         if self._storing is None or self._storing.plan.id != event.plan_id:
@@ -350,7 +363,6 @@ class Engine:
 
     def _take_up(self, accepted: Accepted, now: float) -> list[Command]:
         self._running = accepted
-        self.plan, self._planned_serial = accepted.plan, accepted.serial
         if isinstance(accepted.means, ev.Respread):
             return self.reconciler.reweigh(accepted.plan.id, accepted.means.groups, now)
         self.reconciler.desire(accepted.plan.id, accepted.means.tables)
@@ -415,11 +427,11 @@ class Engine:
         return out
 
     def _drains_changed(self, event: ev.DrainsChanged, now: float) -> list[Command]:
-        before, self.drained = self.drained, event.links
+        before = self.drained
         changed = dict.fromkeys(event.links - before, "drained")
         changed |= dict.fromkeys(before - event.links, "back in use")
         said = [Log("info", f"link {name} is {is_now}") for name, is_now in sorted(changed.items())]
-        self._links.drain(self.drained)
+        self._links.drain(event.links)
         return [*said, *self._links_may_have_changed(now)]
 
     def _measured_links(self, now: float) -> LinkState:
@@ -438,8 +450,9 @@ class Engine:
         self._following, self._followed_s = False, now
         if self._links_are_known():
             return []
+        self._followed = self._links.up(), self._links.barred()
         self._serial += 1
-        # Switches have moved traffic by themselves: what was carried before says nothing now.
+        # Switches may have moved traffic by themselves: what was carried before says nothing now.
         self._measurements.restart()
         self.link_state = self._measured_links(now)
         plan = self.plan
@@ -449,21 +462,20 @@ class Engine:
         return self._repair(now)
 
     def _links_are_known(self) -> bool:
-        """Whether ``link_state`` has the links as they are. Of one whose ports were down before it
-        was barred, trees are still there."""
-        barred, known = self._links.barred(), self.link_state.barred
-        if barred is None or known is None:
-            same = barred is known
+        """Whether all has been done about the links as they are. (Of one whose ports were down
+        before it was barred, trees are still there.)"""
+        (up, barred), now_barred = self._followed, self._links.barred()
+        if barred is None or now_barred is None:
+            same = barred is now_barred
         else:
-            same = np.array_equal(barred, known)
-        return same and np.array_equal(self._links.up(), self.link_state.up)
+            same = np.array_equal(barred, now_barred)
+        return same and np.array_equal(up, self._links.up())
 
     def _repair(self, now: float) -> list[Command]:
         """Turn the running plan to the links that live, if it is not; no solver."""
         running = self._running
-        if running is None or self.plan is None or self._storing is not None:
+        if running is None or self._storing is not None:
             return []
-        running = replace(running, plan=self.plan, serial=self._planned_serial)
         turned, groups = running.turned(self.fabric, self.link_state)
         if turned is running:
             return []

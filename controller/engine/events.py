@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -171,6 +171,15 @@ class Forecast:
     made_from: tuple[int, int, int]
     load_bps: Mapping[tuple[str, int], float]
     certificate: Certificate
+
+    def of(self, plan: Plan) -> Plan:
+        """The plan as foreseen."""
+        return replace(
+            plan,
+            made_from=self.made_from,
+            load_bps=self.load_bps,
+            certificate=self.certificate,
+        )
 
 
 @dataclass(frozen=True, slots=True)

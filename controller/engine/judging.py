@@ -54,8 +54,8 @@ def worth_committing(
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
     better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
-    5 % and by more than ``least_gain``, or a link is used that was idle: one that is back is
-    counted on again, however little there is to carry just now.
+    5 % and by more than ``least_gain``; where that is 0, also when a link is used that was idle:
+    one that is back is counted on again, however little there is to carry just now.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
         return True
@@ -69,7 +69,7 @@ def worth_committing(
         return True
     if candidate.weights == current.weights:
         return False
-    if _used(candidate, fabric, demands) - _used(current, fabric, demands):
+    if not least_gain and _used(candidate, fabric, demands) - _used(current, fabric, demands):
         return True
     now, _ = evaluate(current, fabric, demands, link_state)
     then, _ = evaluate(candidate, fabric, demands, link_state)

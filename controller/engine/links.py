@@ -31,7 +31,8 @@ class LinkBook:
         self._drained: frozenset[str] = frozenset()
         self._ports = {end for link in fabric.links for end in (link.a, link.b)}
         self._arcs: dict[PortRef, list[int]] = {end: [] for end in self._ports}
-        self._up: Bools = np.ones(len(fabric.arcs), dtype=np.bool_)
+        self._live: Bools = np.ones(len(fabric.arcs), dtype=np.bool_)
+        self._up = self._live
         self._switches = {
             end: (link.a.switch, link.b.switch) for link in fabric.links for end in (link.a, link.b)
         }
@@ -68,6 +69,10 @@ class LinkBook:
         for arc in self._fabric.arcs_from[switch]:
             self.set_port(switch, arc.tail.port, False, now)
 
+    @property
+    def drained(self) -> frozenset[str]:
+        return self._drained
+
     def bar(self, links: frozenset[str]) -> bool:
         """These carry nothing, and no others for that reason; returns whether that is news."""
         changed, self._barred = links ^ self._barred, links
@@ -97,6 +102,10 @@ class LinkBook:
         """One value for each arc of the fabric."""
         return self._up
 
+    def live(self) -> Bools:
+        """Which arcs the switches themselves would use, one value for each of the fabric."""
+        return self._live
+
     def barred(self) -> Bools | None:
         """One value for each arc of the fabric, None while no link is barred."""
         if not self._barred:
@@ -104,9 +113,9 @@ class LinkBook:
         return np.array([arc.link in self._barred for arc in self._fabric.arcs], np.bool_)
 
     def _update(self, ref: PortRef) -> None:
-        up = self._up.copy()  # the old one may be part of a snapshot
+        live, up = self._live.copy(), self._up.copy()  # the old ones may be part of a snapshot
         for index in self._arcs[ref]:
             arc = self._fabric.arcs[index]
-            ends_live = arc.tail not in self._dead and arc.head not in self._dead
-            up[index] = ends_live and arc.link not in self._barred | self._drained
-        self._up = up
+            live[index] = arc.tail not in self._dead and arc.head not in self._dead
+            up[index] = live[index] and arc.link not in self._barred | self._drained
+        self._live, self._up = live, up

@@ -55,7 +55,7 @@ def make(request: PlanRequest) -> PlanMade:
 
 def find_black_holes(asked: FindBlackHoles) -> BlackHolesFound:
     """Pure, too."""
-    down = np.flatnonzero(~asked.link_state.up).tolist()
+    down = np.flatnonzero(~asked.live).tolist()
     return BlackHolesFound(asked.plan.id, black_holes(asked.fabric, asked.plan, down))
 
 

@@ -42,6 +42,7 @@ class World:
         holds: Mapping[str, SwitchTables] | None = None,
         strategy: str = "auto",
         statuses: Mapping[str, IntentStatus] | None = None,
+        drained: frozenset[str] = frozenset(),
     ) -> None:
         self.now = 100.0
         self.network = network
@@ -74,6 +75,7 @@ class World:
             statuses=statuses or {},
             seal=Seal("world", 1, bytes(KEY_BYTES)),
             now=self.now,
+            drained=drained,
         )
         self._run(self.engine.start(self.now))
         self._busy = False
