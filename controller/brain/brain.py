@@ -298,7 +298,14 @@ class Brain:
 
     async def foresee(self, drained: frozenset[str]) -> Foresight | None:
         question = self._engine.question(drained)
-        return await self._proof.ask(foresee, question) if question is not None else None
+        if question is None:
+            return None
+        try:
+            return await self._proof.ask(foresee, question)
+        except Exception as error:
+            # Whoever drains needs to know who is cut off, which takes no plan; the rest is more.
+            _log.error("what a drain does to the plan cannot be told", exc_info=error)
+            return None
 
     def drains_changed(self) -> None:
         self._handle(ev.DrainsChanged(drained_links(self._drains.drains, self._engine.fabric)))

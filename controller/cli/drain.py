@@ -95,10 +95,11 @@ def _sort(topology: pb.Topology, names: tuple[str, ...]) -> tuple[list[str], lis
 def _say(answer: pb.DrainResponse, dry_run: bool) -> None:
     if answer.HasField("effect"):
         effect = answer.effect
-        click.echo(
-            f"worst link: {render.percent(effect.mlu_before)} now, "
-            f"{render.percent(effect.mlu_after)} {'then' if dry_run else 'when it is done'}"
-        )
+        if effect.HasField("mlu_after"):
+            click.echo(
+                f"worst link: {render.percent(effect.mlu_before)} now, "
+                f"{render.percent(effect.mlu_after)} {'then' if dry_run else 'when it is done'}"
+            )
         for pair in effect.cut_off:
             click.echo(f"cut off: {pair}")
         for name in effect.degraded:

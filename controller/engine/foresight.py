@@ -9,6 +9,7 @@ from itertools import permutations
 import networkx
 import numpy as np
 
+from controller.engine.judging import evaluate
 from controller.engine.planning import make_plan
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
@@ -30,37 +31,40 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """Worst utilisation now and then; which pairs of switches with hosts have a way now but would
-    have none, in words; and which intents get all they ask for now but would not."""
+    """Worst utilisation now and then, and which intents get all they ask for now but would not."""
 
     mlu_before: float
     mlu_after: float
-    cut_off: tuple[str, ...]
     degraded: tuple[str, ...]
 
 
 def foresee(question: Question) -> Foresight:
     """Plans as it would be planned; pure, so that it runs in any process."""
     fabric, demands, plan = question.fabric, question.demands, question.plan
-    kept = np.array([arc.link not in question.links for arc in fabric.arcs], np.bool_)
+    kept = _kept(fabric, question.links)
     state = replace(question.link_state, up=question.link_state.up & kept)
     after = make_plan(fabric, demands, state, plan, strategy=question.strategy, plan_id=0)
-    return Foresight(
-        plan.certificate.mlu,
-        after.certificate.mlu,
-        tuple(f"{a} to {b}" for a, b in _parted(fabric, question.link_state.up, state.up)),
-        tuple(sorted(_lacking(after) - _lacking(plan))),
-    )
+    before, _ = evaluate(plan, fabric, demands, question.link_state)
+    # An intent that no plan has yet loses nothing.
+    hurt = (_lacking(after) - _lacking(plan)) & plan.asked.keys()
+    return Foresight(before, after.certificate.mlu, tuple(sorted(hurt)))
 
 
-def _parted(fabric: Fabric, before: Bools, after: Bools) -> Iterator[tuple[str, str]]:
-    """Pairs of switches with hosts between which there is a way before, but not after; whether or
-    not somebody asks for it now."""
-    was, becomes = _islands(fabric, before), _islands(fabric, after)
+def parted(
+    fabric: Fabric, link_state: LinkState | None, drained: frozenset[str]
+) -> Iterator[tuple[str, str]]:
+    """Pairs of switches with hosts between which there is a way now, but would be none without
+    these links; whether or not somebody asks for it."""
+    up = np.ones(len(fabric.arcs), np.bool_) if link_state is None else link_state.up
+    was, becomes = _islands(fabric, up), _islands(fabric, up & _kept(fabric, drained))
     edges = [switch for switch, nics in fabric.nics_on.items() if nics]
     for a, b in permutations(edges, 2):
         if was[a] == was[b] and becomes[a] != becomes[b]:
             yield a, b
+
+
+def _kept(fabric: Fabric, drained: frozenset[str]) -> Bools:
+    return np.array([arc.link not in drained for arc in fabric.arcs], np.bool_)
 
 
 def _islands(fabric: Fabric, up: Bools) -> dict[str, int]:

@@ -7,15 +7,14 @@ Watch.
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 from google.protobuf.message import DecodeError
@@ -25,6 +24,7 @@ from controller.intents.model import Intent, IntentSpec, IntentState, IntentStat
 from controller.northbound.convert import etag_of, intent_from_message, intent_to_message
 from controller.northbound.errors import Code, FieldViolation, ServiceError, refuse
 from controller.northbound.receipts import Receipt, Receipts
+from controller.northbound.serial import Serial
 from controller.store.contract import Change, Delete, KeyValue, Put, Store, StoreError, Write
 from heald.v1 import intents_pb2 as pb
 
@@ -91,8 +91,7 @@ class IntentBook:
         self._revision = revision
         self._clock = clock
         self._receipts = Receipts(store, f"{prefix}requests/")
-        self._writing = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._serial = Serial()
 
     @classmethod
     async def load(
@@ -184,7 +183,7 @@ class IntentBook:
                 else:
                     self._intents[intent.name] = intent
 
-        await self._serially(change)
+        await self._serial.run(change)
 
     async def watch(self, tenant: str | None, after: int | None) -> AsyncGenerator[Event, None]:
         """Every change after revision ``after``, or all intents and then every change, without end.
@@ -243,20 +242,7 @@ class IntentBook:
                 self._intents.update((intent.name, intent) for intent in after)
             return Changed(tuple(after), self._revision)
 
-        return await self._serially(change)
-
-    async def _serially(self, change: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-        """Runs ``change`` alone, and to its end even if the caller goes away: the memory must not
-        fall behind the store."""
-
-        async def alone() -> _T:
-            async with self._writing:
-                return await change()
-
-        task = asyncio.get_running_loop().create_task(alone())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
+        return await self._serial.run(change)
 
     def _now_s(self) -> float:
         """To the microsecond, as stored, so that a restart finds the very same intents."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable
 
+from controller.engine.foresight import parted
 from controller.fabric.model import Fabric
 from controller.intents.selectors import did_you_mean
 from controller.northbound.drains import DrainBook, Element, drained_links
 from controller.northbound.errors import Code, FieldViolation, ServiceError, refuse
 from controller.northbound.ports import Brain, Principal
+from controller.northbound.serial import Serial
 from heald.v1 import fabric_pb2 as pb
 
 _audit = logging.getLogger("heald.audit")
@@ -25,56 +26,54 @@ class DrainService:
     def __init__(self, book: DrainBook, brain: Brain) -> None:
         self._book = book
         self._brain = brain
-        # What one drain leaves is what the next is judged by.
-        self._one_by_one = asyncio.Lock()
+        self._serial = Serial()
 
     async def drain(self, principal: Principal, request: pb.DrainRequest) -> pb.DrainResponse:
         """Refuses, unless forced, what would leave a pair without a way."""
-        async with self._one_by_one:
-            return await self._drain(principal, request)
-
-    async def _drain(self, principal: Principal, request: pb.DrainRequest) -> pb.DrainResponse:
         fabric = self._brain.view().fabric
         elements = _elements(request)
         faults = [*_nothing(elements), *_unknown(request, fabric), *_unprintable(request.reason)]
         refuse(Code.INVALID_ARGUMENT, faults)
         after = self._book.with_more(elements, request.reason, principal)
+        effect = pb.DrainEffect()
+        # Planning takes its time, and nothing else waits for it.
         foresight = await self._brain.foresee(drained_links(after, fabric))
-        response = pb.DrainResponse(drains=after.values())
         if foresight is not None:
-            response.effect.CopyFrom(
-                pb.DrainEffect(
-                    mlu_before=foresight.mlu_before,
-                    mlu_after=foresight.mlu_after,
-                    cut_off=foresight.cut_off,
-                    degraded=foresight.degraded,
-                )
-            )
-        if request.validate_only:
-            return response
-        if response.effect.cut_off and not request.force:
-            raise ServiceError(Code.FAILED_PRECONDITION, _cut(response.effect.cut_off))
-        await self._book.drain(elements, request.reason, principal)
-        _audit.info("%s drained %s: %s", principal.name, _names(elements), request.reason or "-")
-        self._brain.drains_changed()
-        return response
+            effect.mlu_before, effect.mlu_after = foresight.mlu_before, foresight.mlu_after
+            effect.degraded.extend(foresight.degraded)
+
+        async def order() -> pb.DrainResponse:
+            # By what is drained and what lives now: others may have drained, links may have failed.
+            after = self._book.with_more(elements, request.reason, principal)
+            view = self._brain.view()
+            pairs = parted(fabric, view.links, drained_links(after, fabric))
+            effect.cut_off.extend(f"{a} to {b}" for a, b in pairs)
+            if not request.validate_only:
+                if effect.cut_off and not request.force:
+                    raise ServiceError(Code.FAILED_PRECONDITION, _cut(effect.cut_off))
+                await self._book.replace(after)
+                self._changed(principal, f"drained {_names(elements)}: {request.reason or '-'}")
+            return pb.DrainResponse(drains=after.values(), effect=effect)
+
+        return await self._serial.run(order)
 
     async def undrain(self, principal: Principal, request: pb.UndrainRequest) -> pb.DrainResponse:
         """Also what the topology has no more."""
         elements = _elements(request)
-        violations = _nothing(elements)
-        known = self._book.drains
-        for field, names in (("links", request.links), ("switches", request.switches)):
-            for i, name in enumerate(names):
-                if (_KINDS[field], name) not in known:
-                    hint = did_you_mean(name, [n for kind, n in known if kind == _KINDS[field]])
-                    fault = f"{_KINDS[field]} {name!r} is not drained{hint}"
-                    violations.append(FieldViolation(f"{field}[{i}]", fault))
-        refuse(Code.INVALID_ARGUMENT, violations)
-        await self._book.undrain(elements)
-        _audit.info("%s undrained %s", principal.name, _names(elements))
+
+        async def order() -> pb.DrainResponse:
+            known = self._book.drains
+            refuse(Code.INVALID_ARGUMENT, [*_nothing(elements), *_undrained(request, known)])
+            after = {e: drain for e, drain in known.items() if e not in elements}
+            await self._book.replace(after)
+            self._changed(principal, f"undrained {_names(elements)}")
+            return pb.DrainResponse(drains=after.values())
+
+        return await self._serial.run(order)
+
+    def _changed(self, principal: Principal, what: str) -> None:
+        _audit.info("%s %s", principal.name, what)
         self._brain.drains_changed()
-        return pb.DrainResponse(drains=self._book.drains.values())
 
 
 _KINDS = {"links": "link", "switches": "switch"}
@@ -87,6 +86,17 @@ def _elements(request: pb.DrainRequest | pb.UndrainRequest) -> list[Element]:
 
 def _nothing(elements: list[Element]) -> list[FieldViolation]:
     return [] if elements else [FieldViolation("links", "name a link or a switch")]
+
+
+def _undrained(request: pb.UndrainRequest, known: Iterable[Element]) -> list[FieldViolation]:
+    out = []
+    for field, names in (("links", request.links), ("switches", request.switches)):
+        of_kind = [name for kind, name in known if kind == _KINDS[field]]
+        for i, name in enumerate(names):
+            if name not in of_kind:
+                fault = f"{_KINDS[field]} {name!r} is not drained{did_you_mean(name, of_kind)}"
+                out.append(FieldViolation(f"{field}[{i}]", fault))
+    return out
 
 
 def _unprintable(reason: str) -> list[FieldViolation]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -31,7 +30,6 @@ class DrainBook:
         self._prefix = prefix
         self._drains = drains
         self._clock = clock
-        self._writing = asyncio.Lock()
 
     @classmethod
     async def load(
@@ -74,26 +72,15 @@ class DrainBook:
                 drains[kind, name] = drain
         return drains
 
-    async def drain(self, elements: Iterable[Element], reason: str, principal: Principal) -> None:
-        async with self._writing:
-            after = self.with_more(elements, reason, principal)
-            new = [element for element in after if element not in self._drains]
-            await self._write(
-                [Put(self._key(element), after[element].SerializeToString()) for element in new]
-            )
-            self._drains.update((element, after[element]) for element in new)
-
-    async def undrain(self, elements: Iterable[Element]) -> None:
-        async with self._writing:
-            gone = [element for element in elements if element in self._drains]
-            await self._write([Delete(self._key(element)) for element in gone])
-            for element in gone:
-                del self._drains[element]
-
-    async def _write(self, writes: list[Write]) -> None:
+    async def replace(self, after: Mapping[Element, pb.Drain]) -> None:
+        """To be called by one task at a time, which must not be cancelled."""
+        new = {e: drain for e, drain in after.items() if e not in self._drains}
+        gone = [e for e in self._drains if e not in after]
+        writes: list[Write] = [Put(self._key(e), d.SerializeToString()) for e, d in new.items()]
+        writes += [Delete(self._key(e)) for e in gone]
         if writes:
-            # To its end even if the caller goes away: the memory must not fall behind the store.
-            await asyncio.shield(self._store.txn([], writes))
+            await self._store.txn([], writes)
+        self._drains = dict(after)
 
     def _key(self, element: Element) -> str:
         kind, name = element

@@ -68,7 +68,7 @@ class Brain(Protocol):
 
     async def foresee(self, drained: frozenset[str]) -> Foresight | None:
         """What would become of the traffic if these links, and no others, were drained; None while
-        there is no plan."""
+        there is no plan, and where none can be made."""
         ...
 
     def drains_changed(self) -> None:

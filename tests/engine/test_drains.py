@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from controller.engine import events as ev
-from controller.engine.foresight import foresee
+from controller.engine.foresight import foresee, parted
+from controller.engine.judging import evaluate
 from controller.fabric.model import Fabric
 from controller.intents.model import Protection
 from tests.engine.test_pins import named, p2p
@@ -62,7 +61,6 @@ def test_what_is_foreseen_is_what_comes() -> None:
     question = world.engine.question(spine)
     assert question is not None
     seen = foresee(question)
-    assert not seen.cut_off
     assert world.engine.plan is not None
     assert seen.mlu_before == world.engine.plan.certificate.mlu
     world.event(ev.DrainsChanged(spine))
@@ -70,26 +68,35 @@ def test_what_is_foreseen_is_what_comes() -> None:
     assert world.engine.plan.certificate.mlu <= seen.mlu_after * (1 + 1e-9)
 
 
-def test_who_would_be_cut_off_is_named() -> None:
-    world = settled()
-    leaf = links_of(world.network, "leaf1")
-    question = world.engine.question(leaf)
-    assert question is not None
-    seen = foresee(question)
-    assert "leaf1 to leaf2" in seen.cut_off
-    assert all("leaf1" in pair for pair in seen.cut_off)
-
-
-def test_who_would_be_cut_off_is_named_before_anybody_talks() -> None:
+def test_who_would_be_cut_off_is_named_whoever_talks() -> None:
     network = fabric()
-    world = World(network, {})
-    world.connect()
-    world.pass_time(2)
-    both = links_of(network, "spine1") | links_of(network, "spine2")
-    question = world.engine.question(both)
+    leaf = list(parted(network, None, links_of(network, "leaf1")))
+    assert ("leaf1", "leaf2") in leaf
+    assert all("leaf1" in pair for pair in leaf)
+    one, other = links_of(network, "spine1"), links_of(network, "spine2")
+    assert not list(parted(network, None, one))
+    assert ("leaf1", "leaf2") in parted(network, None, one | other)
+    # What has no way already is not the drain's doing.
+    world = settled()
+    for link in network.links:
+        if link.name in other:
+            world.link(link, live=False)
+    state = world.engine.link_state
+    assert ("leaf1", "leaf2") in parted(network, state, one)
+    assert not list(parted(network, state, other))
+
+
+def test_what_it_costs_is_told_from_how_things_are_not_how_they_were_planned() -> None:
+    world = settled()
+    world.planning = False
+    world.link(world.network.links[0], live=False)
+    world.pass_time(1)
+    engine = world.engine
+    question = engine.question(frozenset({world.network.links[2].name}))
     assert question is not None
-    assert "leaf1 to leaf2" in foresee(question).cut_off
-    assert not foresee(replace(question, links=links_of(network, "spine1"))).cut_off
+    assert engine.plan is not None
+    now, _ = evaluate(engine.plan, world.network, engine.demands, engine.link_state)
+    assert foresee(question).mlu_before == now > engine.plan.certificate.mlu
 
 
 def test_intents_that_would_lose_their_backup_are_named() -> None:

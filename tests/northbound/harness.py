@@ -178,8 +178,6 @@ class PlayedBrain:
 
     async def foresee(self, drained: frozenset[str]) -> Foresight | None:
         await asyncio.sleep(0.05)  # Planning takes its time; others may ask meanwhile.
-        if self.foresight is None and drained >= {link.name for link in self.now.fabric.links}:
-            return Foresight(0.3, 0.3, ("leaf1 to leaf2",), ())
         return self.foresight
 
     def drains_changed(self) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import pytest
 
 from controller.engine.foresight import Foresight
 from controller.northbound.drains import drained_links
 from heald import HealdError
+from heald.v1 import fabric_pb2, fabric_pb2_grpc
 from tests.northbound.harness import Served
 
 
@@ -43,20 +46,47 @@ def test_a_drained_switch_takes_all_its_links(north: Served) -> None:
 
 
 def test_what_would_cut_somebody_off_is_refused_unless_forced(north: Served) -> None:
-    north.brain.foresight = Foresight(0.3, 0.6, ("leaf1 to leaf2", "leaf2 to leaf1"), ("a",))
+    north.brain.foresight = Foresight(0.3, 0.6, ("a",))
+    spines = ["spine1", "spine2"]
     with north.client() as client:
-        seen = client.drain(switches=["spine1"], validate_only=True)
+        seen = client.drain(switches=spines, validate_only=True)
         assert (seen.effect.mlu_before, seen.effect.mlu_after) == (0.3, 0.6)
         assert list(seen.effect.cut_off) == ["leaf1 to leaf2", "leaf2 to leaf1"]
         assert list(seen.effect.degraded) == ["a"]
         with pytest.raises(HealdError) as caught:
-            client.drain(switches=["spine1"])
+            client.drain(switches=spines)
         assert caught.value.code == "FAILED_PRECONDITION"
         assert "leaf1 to leaf2" in str(caught.value)
         assert not client.status().drains
         assert north.brain.drain_changes == 0
-        client.drain(switches=["spine1"], force=True)
-        assert [d.switch for d in client.status().drains] == ["spine1"]
+        assert len(client.drain(switches=spines, force=True).drains) == 2
+
+
+def test_before_any_plan_a_drain_is_guarded_all_the_same(north: Served) -> None:
+    with north.client() as client:
+        with pytest.raises(HealdError) as caught:
+            client.drain(switches=["leaf1"])
+        assert caught.value.code == "FAILED_PRECONDITION"
+        assert not client.drain(switches=["spine1"]).effect.HasField("mlu_after")
+
+
+def test_who_goes_away_meanwhile_leaves_store_and_memory_alike(north: Served) -> None:
+    """A call that is cancelled has either changed both or neither."""
+    stub = fabric_pb2_grpc.FabricServiceStub(grpc.insecure_channel(north.address))
+    for delay_s in (0.0, 0.03, 0.05, 0.055, 0.06, 0.08):
+        call = stub.Drain.future(fabric_pb2.DrainRequest(switches=["spine1"]))
+        time.sleep(delay_s)
+        call.cancel()
+        with north.client() as client:
+            # It comes after whatever the other has begun.
+            client.drain(switches=["spine2"], validate_only=True)
+            before = {d.switch for d in client.status().drains}
+            north.stop()
+            north.start()
+        with north.client() as client:
+            assert {d.switch for d in client.status().drains} == before
+            if before:
+                client.undrain(switches=["spine1"])
 
 
 def test_two_drains_at_once_do_not_cut_off_together_what_neither_does_alone(north: Served) -> None:
