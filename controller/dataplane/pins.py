@@ -53,13 +53,13 @@ class Pins:
         """Raises StalePlanError where the plan lacks a flow, a flow's class is not of the fabric or
         a tree does not lead from the ingress."""
         classes = {traffic_class.name: traffic_class for traffic_class in fabric.classes}
-        default = next((c for c in fabric.classes if c.dscp is None), fabric.classes[0])
+        default = fabric.default_class
         found: dict[str, list[_Pinned]] = {}
         problems = []
         for flow in demands.flows:
             pin = plan.pins.get(PlacedFlow(*flow.id))
             if pin is None or pin.egress != flow.egress:
-                problems.append(f"it has not placed {_name(flow.id)}")
+                problems.append(f"it has not placed {flow.id} of {flow.id.intent}")
                 continue
             if pin.shortage == "SHADOWED":
                 continue
@@ -75,7 +75,8 @@ class Pins:
             traffic_class = classes.get(flow.traffic_class) if flow.traffic_class else default
             if traffic_class is None:
                 problems.append(
-                    f"{_name(flow.id)} has class {flow.traffic_class}, not in the fabric"
+                    f"{flow.id} of {flow.id.intent} has class {flow.traffic_class}, "
+                    "not in the fabric"
                 )
                 continue
             trees = tuple(by_id[tree] for tree in wanted if tree in by_id)
@@ -157,8 +158,3 @@ def _group(switch: str, builder: SwitchBuilder, trees: Sequence[Tree], ordinary:
     if ordinary is not None:
         buckets.append(to_group(len(buckets), ordinary))
     return builder.intern(GroupType.FAST_FAILOVER, buckets, ids.pin_group_number)
-
-
-def _name(flow: FlowId) -> str:
-    port = f" from UDP port {flow.udp_source_port}" if flow.udp_source_port else ""
-    return f"{flow.source} to {flow.destination}{port} of {flow.intent}"

@@ -44,7 +44,7 @@ class AllToAll:
 
 def all_to_all(fabric: Fabric) -> AllToAll:
     demands = connectivity(fabric, {"all": frozenset(nic.id for nic in fabric.nics)})
-    usual = next((c.name for c in fabric.classes if c.dscp is None), fabric.classes[0].name)
+    usual = fabric.default_class.name
     asked = [
         (key, bps)
         for key, bps in zip(demands.keys, demands.rate_bps, strict=True)

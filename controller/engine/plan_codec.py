@@ -35,9 +35,12 @@ def numbered(plan_id: int, body: bytes) -> bytes:
 
 
 def encode_change(base: Plan, plan: Plan) -> bytes:
-    """What of ``plan`` is not in ``base``: only id, versions, weights and loads may differ."""
-    rows = zip(plan.weights.items(), base.weights.values(), strict=True)
-    changed = [[*key, sorted(row.items())] for (key, row), old in rows if row is not old]
+    """What of ``plan`` is not in ``base``: only id, versions, weights, loads and certificate may
+    differ."""
+    before = base.weights
+    changed = [
+        [*key, sorted(row.items())] for key, row in plan.weights.items() if row is not before[key]
+    ]
     document = {
         "format": FORMAT,
         "id": plan.id,
@@ -47,6 +50,7 @@ def encode_change(base: Plan, plan: Plan) -> bytes:
         "load_bps": [
             [*port, bps] for port, bps in plan.load_bps.items() if bps != base.load_bps.get(port)
         ],
+        "certificate": asdict(plan.certificate),
     }
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
@@ -74,6 +78,7 @@ def decode_change(base: Plan, data: bytes) -> Plan:
                 **base.load_bps,
                 **{(switch, port): bps for switch, port, bps in document["load_bps"]},
             },
+            certificate=Certificate(**document["certificate"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"stored change of a plan: damaged ({error!r})") from error
@@ -89,14 +94,7 @@ def body(plan: Plan) -> bytes:
         "weights": sorted([*key, sorted(weights.items())] for key, weights in plan.weights.items()),
         "zones": sorted([sorted(names), zone] for names, zone in plan.zones.items()),
         "load_bps": sorted([*port, bps] for port, bps in plan.load_bps.items()),
-        "certificate": {
-            "strategy": plan.certificate.strategy,
-            "solver": plan.certificate.solver,
-            "mlu": plan.certificate.mlu,
-            "bound": plan.certificate.bound,
-            "gap": plan.certificate.gap,
-            "seconds": plan.certificate.seconds,
-        },
+        "certificate": asdict(plan.certificate),
         "retired": {
             "egresses": sorted(plan.retired.egresses),
             "trees": sorted(plan.retired.trees),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller.intents.demands import FlowId, PinnedFlow
+from controller.intents.demands import PinnedFlow
 from controller.intents.lifecycle import Reason
 from controller.intents.model import Protection
 from controller.intents.words import rate, short_name, time
@@ -51,7 +51,7 @@ def lacks(plan: Plan, flows: tuple[PinnedFlow, ...]) -> Mapping[str, Lack]:
 def _lack(found: list[tuple[PinnedFlow, Pin]], refused: bool) -> Lack:
     gravest = min((pin.shortage for _, pin in found), key=[*REASONS].index)
     like = [(flow, pin) for flow, pin in found if pin.shortage == gravest]
-    said = [f"{_name(flow.id)}: {words(flow, pin)}" for flow, pin in like[:_FLOWS]]
+    said = [f"{flow.id}: {words(flow, pin)}" for flow, pin in like[:_FLOWS]]
     if len(found) > len(said):
         said.append(f"{len(found) - len(said)} more flows lack something")
     return Lack(refused, REASONS[gravest], "; ".join(said))
@@ -97,8 +97,3 @@ def words(flow: PinnedFlow, pin: Pin) -> str:
 def _listed(names: tuple[str, ...]) -> str:
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return ", ".join(names[:_NAMES]) + more
-
-
-def _name(flow: FlowId) -> str:
-    port = f" from UDP port {flow.udp_source_port}" if flow.udp_source_port else ""
-    return f"{flow.source} to {flow.destination}{port}"

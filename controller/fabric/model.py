@@ -159,6 +159,11 @@ class Fabric:
     gateway_ipv6: IPv6Address
     version: int = field(default=0, compare=False)
 
+    @property
+    def default_class(self) -> TrafficClass:
+        """The class of unmarked packets, or the first."""
+        return next((c for c in self.classes if c.dscp is None), self.classes[0])
+
     @cached_property
     def arcs(self) -> tuple[Arc, ...]:
         """Both directions of each link: ``2 i`` runs from ``links[i].a`` to ``.b``, then back."""

@@ -57,6 +57,10 @@ class FlowId(NamedTuple):
     ingress: str
     udp_source_port: int
 
+    def __str__(self) -> str:
+        port = f" from UDP port {self.udp_source_port}" if self.udp_source_port else ""
+        return f"{self.source} to {self.destination}{port}"
+
 
 @dataclass(frozen=True, slots=True)
 class PinnedFlow:

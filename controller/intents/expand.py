@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from controller.fabric.model import AttachmentSet, Fabric, TrafficClass
+from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import DemandKey, Demands, PinnedFlow, Reach
 
 MINOR_CLASS_SHARE = 0.01
@@ -31,7 +31,7 @@ def demands_of(
     """
     reaches = tuple(sorted(reaches, key=lambda reach: reach.intent))
     rate = _best_effort(fabric, reaches)
-    default = default_class(fabric)
+    default = fabric.default_class
     asked = {
         DemandKey(ingress, egress, each.name): bps * (1 if each is default else MINOR_CLASS_SHARE)
         for (ingress, egress), bps in rate.items()
@@ -52,11 +52,6 @@ def connectivity(
 ) -> Demands:
     """All NICs (``host/nic``) of an intent reach each other, best effort; see ``demands_of``."""
     return demands_of(fabric, [Reach(name, nics) for name, nics in intents.items()], (), version)
-
-
-def default_class(fabric: Fabric) -> TrafficClass:
-    """The class of unmarked packets, or the first."""
-    return next((c for c in fabric.classes if c.dscp is None), fabric.classes[0])
 
 
 def _best_effort(

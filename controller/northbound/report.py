@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection
 
 from controller.discovery.swaps import Cable
+from controller.engine.pinned import Ways
 from controller.engine.wiring import WiringReport
-from controller.fabric.model import Fabric, Host, Nic, PortRef
+from controller.fabric.model import Fabric, Host, Nic
 from controller.northbound.convert import timestamp
 from controller.northbound.ports import NetworkView
-from controller.optimizer.plan import Plan, PlannedTree
+from controller.optimizer.plan import PlacementKey, Plan
 from heald.v1 import fabric_pb2 as pb
 
 
@@ -118,10 +118,12 @@ def plan_summary(plan: Plan, committed: bool) -> pb.Plan:
 
 def plan(plan: Plan, fabric: Fabric, committed: bool) -> pb.Plan:
     """With placements and the way of each tree, as far as ``fabric`` has its switches."""
-    members = {egress.id: egress.members for egress in plan.egresses}
-    trees: dict[tuple[str, ...], dict[int, PlannedTree]] = defaultdict(dict)
-    for tree in plan.trees:
-        trees[members[tree.egress]][tree.id] = tree
+    ways = Ways(plan, fabric)
+
+    def path(key: PlacementKey, tree: int) -> list[str]:
+        arcs = ways.of(key.ingress, key.egress, tree) or ()
+        return [key.ingress, *(fabric.arcs[arc].head.switch for arc in arcs)]
+
     message = plan_summary(plan, committed)
     for key, weights in sorted(plan.weights.items()):
         message.placements.add(
@@ -129,23 +131,11 @@ def plan(plan: Plan, fabric: Fabric, committed: bool) -> pb.Plan:
             egress=key.egress,
             traffic_class=key.traffic_class,
             trees=[
-                pb.TreeWeight(
-                    tree=id, weight=weight, path=_path(key.ingress, trees[key.egress][id], fabric)
-                )
+                pb.TreeWeight(tree=id, weight=weight, path=path(key, id))
                 for id, weight in sorted(weights.items())
             ],
         )
     return message
-
-
-def _path(ingress: str, tree: PlannedTree, fabric: Fabric) -> list[str]:
-    path = [ingress]
-    while path[-1] in tree.next_port and len(path) <= len(fabric.switches):
-        arc = fabric.arc_by_tail.get(PortRef(path[-1], tree.next_port[path[-1]]))
-        if arc is None:
-            break
-        path.append(arc.head.switch)
-    return path
 
 
 def _host(host: Host) -> pb.Host:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from controller.fabric.model import Fabric
 from controller.intents import words
 from controller.intents.demands import FlowId, PinnedFlow, Reach
-from controller.intents.expand import default_class
 from controller.intents.kinds.expansion import Expansion, choose
 from controller.intents.model import OnShortage, PointToPoint
 from controller.intents.selectors import Problem, Selection, did_you_mean
@@ -114,7 +113,7 @@ def _flows(
     ports = sorted(spec.udp_source_ports) or [0]
     traffic_class = spec.traffic_class
     if traffic_class not in (each.name for each in fabric.classes):
-        traffic_class = default_class(fabric).name
+        traffic_class = fabric.default_class.name
     names = _nameable(fabric)
     include = tuple(name for name in spec.include if name in names)
     avoid = tuple(name for name in spec.avoid if name in names)
