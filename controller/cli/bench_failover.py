@@ -35,7 +35,12 @@ Examples:
 """
 )
 @click.option("--k", default=16, help="Ports of a switch of the fat tree [16]")
-@click.option("--links", default=50, help="How many are cut, one after the other [50]")
+@click.option(
+    "--links",
+    type=click.IntRange(min=1),
+    default=50,
+    help="How many are cut, one after the other [50]",
+)
 @click.option("--seed", default=1, help="Of the choice of links and pauses [1]")
 @click.option("--metrics", is_flag=True, help="With the counters of all switches read each second.")
 @click.option("--timeout", default=600.0, metavar="SECONDS", help="To come up [600]")

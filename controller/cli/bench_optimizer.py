@@ -65,7 +65,8 @@ def optimizer(
     """Solve fabrics to a proven gap, beside linear programming and published ideas."""
     from controller.lab import optimizers
 
-    if instances.startswith("placement"):
+    if any(name.startswith("placement") for name in instances.split(",")):
+        _only_placements(instances.split(","), operations, network)
         _placements(instances.split(","), "" if peers == ",".join(PEERS) else peers, limit, as_json)
         return
     known = _known(network)
@@ -98,6 +99,15 @@ def optimizer(
                 _print(problem, runs)
                 if operations:
                     click.echo(_said(work))
+
+
+def _only_placements(names: list[str], operations: bool, network: Path | None) -> None:
+    """They have other peers and figures than the rest, so they are asked for by themselves."""
+    mixed = [name for name in names if not name.startswith("placement")]
+    if mixed or operations or network is not None:
+        what = f"with {mixed[0]}" if mixed else "with --operations or --network"
+        click.echo(f"heald: placement instances {what}: give them by themselves", err=True)
+        raise SystemExit(render.EXIT_WRONG_INPUT)
 
 
 def _placements(names: list[str], peers: str, limit: float, as_json: bool) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
-from contextlib import suppress
+from collections.abc import Collection
 
 import click
 
@@ -29,7 +28,13 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Only say what it would do.")
 @click.option("--force", is_flag=True, help="Even if it leaves hosts without a way.")
 @click.option("--wait", is_flag=True, help="Return once no plan uses them and switches follow it.")
-@click.option("--timeout", default=60.0, show_default=True, help="Of --wait, in seconds.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Of --wait, in seconds.",
+)
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_obj
 def drain(
@@ -54,7 +59,8 @@ def drain(
         if not names:
             _list(client.status(), as_json)
             return
-        links, switches = _sort(client.topology(), names)
+        topology = client.topology()
+        links, switches = _sort(topology, names)
         answer = client.drain(links, switches, reason=reason, validate_only=dry_run, force=force)
         if as_json:
             click.echo(render.to_json(answer))
@@ -63,7 +69,8 @@ def drain(
         if dry_run and answer.effect.cut_off:
             sys.exit(render.EXIT_FAILED)
         if wait and not dry_run:
-            _await_idle(client, timeout)
+            of_switches = [x.name for x in topology.links if _ends(x) & set(switches)]
+            _await_idle(client, [*links, *of_switches], timeout)
 
 
 def _list(found: pb.Status, as_json: bool) -> None:
@@ -92,6 +99,11 @@ def _sort(topology: pb.Topology, names: tuple[str, ...]) -> tuple[list[str], lis
     return [n for n in names if n in links], [n for n in names if n not in links]
 
 
+def _ends(link: pb.Link) -> set[str]:
+    """The switches that it joins."""
+    return {port.rpartition(":")[0] for port in (link.a, link.b)}
+
+
 def _say(answer: pb.DrainResponse, dry_run: bool) -> None:
     if answer.HasField("effect"):
         effect = answer.effect
@@ -108,18 +120,20 @@ def _say(answer: pb.DrainResponse, dry_run: bool) -> None:
     click.echo(f"{'would be drained' if dry_run else 'drained'}: {names}")
 
 
-def _await_idle(client: Client, timeout_s: float) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    with suppress(HealdError):  # What ends the watch when the time is up.
-        for report in client.watch_links(timeout_s=timeout_s):
+def _await_idle(client: Client, names: Collection[str], timeout_s: float) -> None:
+    """``names``: the links that were ordered, those of switches among them."""
+    try:
+        for report in client.watch_links(names, timeout_s=timeout_s):
             loads = [load for load in report.links if load.drained]
             used = any(load.planned_bps > 0 for load in loads)
-            if not used and client.status().plan.committed:
+            if loads and not used and client.status().plan.committed:
                 click.echo(
-                    "no plan uses what is drained, and every reachable switch follows the plan"
+                    "no plan uses what is drained, and every reachable switch follows the plan",
+                    err=True,
                 )
                 return
-            if time.monotonic() > deadline_s:
-                break
+    except HealdError as error:
+        if error.code != "DEADLINE_EXCEEDED":
+            raise
     text = f"not clear of traffic after {timeout_s:g} s; see heald links and heald status"
     render.fail(HealdError("DEADLINE_EXCEEDED", text))

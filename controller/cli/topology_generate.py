@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 from pydantic import ValidationError
 
+from controller.cli import render
 from controller.fabric.errors import TopologyErrors
 from controller.fabric.generate import kinds, write
 from controller.fabric.generate.draft import Value
@@ -20,8 +21,6 @@ from controller.fabric.generate.presets import PRESETS, Preset
 from controller.fabric.load import load
 from controller.fabric.quantities import time_text
 from controller.fabric.schema import Defaults
-
-EXIT_WRONG_INPUT = 2
 
 # Option, path in `defaults`, default, help.
 _DEFAULTS = (
@@ -207,7 +206,7 @@ def _option(path: tuple[str, ...]) -> str:
 def _fail(lines: list[str]) -> NoReturn:
     for line in lines:
         click.echo(f"heald: {line}", err=True)
-    sys.exit(EXIT_WRONG_INPUT)
+    sys.exit(render.EXIT_WRONG_INPUT)
 
 
 for _kind in KINDS.values():

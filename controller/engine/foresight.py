@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations
 
-import networkx
 import numpy as np
 
 from controller.engine.judging import evaluate
 from controller.engine.planning import make_plan
 from controller.fabric.model import Fabric
+from controller.fabric.reach import parts
 from controller.intents.demands import Demands
 from controller.optimizer.plan import Plan
-from controller.telemetry.link_state import Bools, LinkState
+from controller.telemetry.link_state import LinkState
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Foresight:
 def foresee(question: Question) -> Foresight:
     """Plans as it would be planned; pure, so that it runs in any process."""
     fabric, demands, plan = question.fabric, question.demands, question.plan
-    kept = _kept(fabric, question.links)
+    kept = np.array([arc.link not in question.links for arc in fabric.arcs], np.bool_)
     state = replace(question.link_state, up=question.link_state.up & kept)
     after = make_plan(fabric, demands, state, plan, strategy=question.strategy, plan_id=0)
     before, _ = evaluate(plan, fabric, demands, question.link_state)
@@ -54,25 +54,14 @@ def parted(
     fabric: Fabric, link_state: LinkState | None, drained: frozenset[str]
 ) -> Iterator[tuple[str, str]]:
     """Pairs of switches with hosts between which there is a way now, but would be none without
-    these links; whether or not somebody asks for it."""
-    up = np.ones(len(fabric.arcs), np.bool_) if link_state is None else link_state.up
-    was, becomes = _islands(fabric, up), _islands(fabric, up & _kept(fabric, drained))
+    these links, each once; whether or not somebody asks for it."""
+    up = link_state.up if link_state is not None else np.ones(len(fabric.arcs), np.bool_)
+    down = {arc.link for arc in fabric.arcs if not up[arc.index]}
+    was, becomes = parts(fabric, down), parts(fabric, down | drained)
     edges = [switch for switch, nics in fabric.nics_on.items() if nics]
-    for a, b in permutations(edges, 2):
+    for a, b in combinations(edges, 2):
         if was[a] == was[b] and becomes[a] != becomes[b]:
             yield a, b
-
-
-def _kept(fabric: Fabric, drained: frozenset[str]) -> Bools:
-    return np.array([arc.link not in drained for arc in fabric.arcs], np.bool_)
-
-
-def _islands(fabric: Fabric, up: Bools) -> dict[str, int]:
-    joined: networkx.Graph[str] = networkx.Graph()
-    joined.add_nodes_from(fabric.switch_by_name)
-    joined.add_edges_from((a.tail.switch, a.head.switch) for a in fabric.arcs if up[a.index])
-    found = networkx.connected_components(joined)
-    return {switch: number for number, island in enumerate(found) for switch in island}
 
 
 def _lacking(plan: Plan) -> set[str]:

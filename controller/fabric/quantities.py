@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,19}|0x[0-9a-fA-F]{1,16})\Z")
 _DATAPATH_ID = re.compile(r"(?:[0-9a-fA-F]{16}|(?:[0-9a-fA-F]{2}:){7}[0-9a-fA-F]{2})\Z")
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,12})?) ?([A-Za-zµμ/]{0,8})\Z")
 _MAC = re.compile(r"(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}\Z")
-_OVSDB = re.compile(r"(?:(?:tcp|ssl):(?:[A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}|unix:/.+)\Z")
+_OVSDB = re.compile(r"(?:tcp:(?:[A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}|unix:/.+)\Z")
 _RATES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _TIMES = {"ns": 9, "us": 6, "µs": 6, "μs": 6, "ms": 3, "s": 0}
 
@@ -212,6 +212,7 @@ def ovsdb(value: object) -> str:
     found = text(value, "an OVSDB address")
     if not _OVSDB.match(found) or not found.isprintable() or len(found) > 255:
         raise ValueError(
-            f"{quoted(found)} is no OVSDB address: write tcp:HOST:PORT, ssl:HOST:PORT or unix:/PATH"
+            f"{quoted(found)} is no OVSDB address: write tcp:HOST:PORT or unix:/PATH "
+            "(there is no TLS yet)"
         )
     return found

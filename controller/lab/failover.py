@@ -24,6 +24,8 @@ WARM_UP = 4
 """Links that are cut before anything is measured."""
 PAUSE_S = 1.0, 5.0
 """Between two losses: a random time, so that they meet all that goes on in the background."""
+HEARD_S = 5.0
+"""What the brain has not heard of by then it has nothing to do about; it hears within 60 ms."""
 GIVE_UP_S = 20.0
 
 
@@ -82,6 +84,8 @@ def measure(
     LabError when something does not come up within ``timeout_s``, or a loss is not answered."""
     deadline = time.monotonic() + timeout_s
     with EmulatedLab(topology) as lab:
+        chance = random.Random(seed)
+        chosen = _chosen(lab.fabric, links + WARM_UP, chance)
         options = [*lab.controller_options, *([] if metrics else ["--fabric-nometrics"])]
         with LabController.start(lab, options=options) as controller:
             controller.wait_ready(max(1.0, deadline - time.monotonic()))
@@ -90,7 +94,7 @@ def measure(
                 client.apply([heald.connectivity(INTENT, all=True)])
                 wait_state(client, intents_pb2.ACTIVE, controller, deadline)
                 progress("installed")
-                losses, cpu_s = _cut(lab, controller, client, links, seed, pause_s, progress)
+                losses, cpu_s = _cut(lab, controller, client, chosen, chance, pause_s, progress)
     return _report(lab.fabric, metrics, losses, links, cpu_s)
 
 
@@ -98,14 +102,14 @@ def _cut(
     lab: EmulatedLab,
     controller: LabController,
     client: heald.Client,
-    links: int,
-    seed: int,
+    chosen: list[str],
+    chance: random.Random,
     pause_s: tuple[float, float],
     progress: Progress,
 ) -> tuple[list[Loss], Mapping[str, float]]:
-    """The losses that something was to be done about, and CPU seconds for each link."""
-    chance = random.Random(seed)
-    chosen = _chosen(lab.fabric, links + WARM_UP, chance)
+    """The losses that something was to be done about, and CPU seconds for each link; the first few
+    of those ``chosen`` are to warm up."""
+    links = len(chosen) - WARM_UP
     for link in chosen[:WARM_UP]:
         _lose(lab, client, link, pause_s[0])
     progress("warmed up")
@@ -142,7 +146,7 @@ def _chosen(fabric: Fabric, count: int, chance: random.Random) -> list[str]:
 
 
 def _lose(lab: EmulatedLab, client: heald.Client, link: str, pause_s: float) -> Loss | None:
-    """None where nothing was to do."""
+    """None where nothing was to do: no ingress had weight over it."""
     began = time.time()
     lab.command(f"link {link} down")
     while time.time() < began + GIVE_UP_S:
@@ -151,6 +155,8 @@ def _lose(lab: EmulatedLab, client: heald.Client, link: str, pause_s: float) -> 
         newest: Any = client.status().repairs[-1:]
         heard_s = newest[0].heard_time.ToNanoseconds() / 1e9 - began if newest else -1.0
         if heard_s < 0.0:
+            if time.time() < began + HEARD_S:
+                continue
             return None
         repair = newest[0]
         if repair.installed_s or (repair.stored_s and not repair.messages):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from itertools import islice
 
 from controller.engine.foresight import parted
 from controller.fabric.model import Fabric
@@ -18,6 +19,8 @@ _audit = logging.getLogger("heald.audit")
 
 _NAMED = 5
 REASON_LIMIT = 200
+PAIRS_LIMIT = 1000
+"""Pairs of an answer; draining the leaves of a large fabric parts a hundred thousand."""
 
 
 class DrainService:
@@ -47,7 +50,7 @@ class DrainService:
             after = self._book.with_more(elements, request.reason, principal)
             view = self._brain.view()
             pairs = parted(fabric, view.links, drained_links(after, fabric))
-            effect.cut_off.extend(f"{a} to {b}" for a, b in pairs)
+            effect.cut_off.extend(f"{a} to {b}" for a, b in islice(pairs, PAIRS_LIMIT))
             if not request.validate_only:
                 if effect.cut_off and not request.force:
                     raise ServiceError(Code.FAILED_PRECONDITION, _cut(effect.cut_off))
@@ -125,7 +128,7 @@ def _unknown(request: pb.DrainRequest, fabric: Fabric) -> list[FieldViolation]:
 
 def _cut(pairs: Iterable[str]) -> str:
     pairs = list(pairs)
-    more = f" and {len(pairs) - _NAMED} more pairs" if len(pairs) > _NAMED else ""
+    more = " and others" if len(pairs) > _NAMED else ""
     return (
         f"nothing was drained: no way would be left from {'; '.join(pairs[:_NAMED])}{more}; "
         "repair other links first, or force it"

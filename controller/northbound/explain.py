@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from heapq import nsmallest
+from itertools import product
 
 from controller.engine.pinned import Way
 from controller.engine.shortages import REASONS
@@ -59,9 +60,8 @@ def explain(
     flows = [f for f in expansion.flows if only.passes(f.id.source, f.id.destination)]
     message.flows.extend(answer.flow(flow) for flow in flows[:MAX_EXPLAINED])
     keys = _unpinned(plan, flows) if expansion.flows else _pairs(view.fabric, expansion, only)
-    wanted = sorted(keys)
-    message.spreads.extend(answer.spread(key) for key in islice(wanted, MAX_EXPLAINED))
-    message.omitted = max(0, len(flows) - MAX_EXPLAINED) + max(0, len(wanted) - MAX_EXPLAINED)
+    message.spreads.extend(answer.spread(key) for key in nsmallest(MAX_EXPLAINED, keys))
+    message.omitted = max(0, len(flows) - MAX_EXPLAINED) + max(0, len(keys) - MAX_EXPLAINED)
     return message
 
 
@@ -83,15 +83,13 @@ def _pairs(fabric: Fabric, expansion: Expansion, only: Filter) -> set[DemandKey]
     def sets(nics: Iterable[str], name: str) -> set[AttachmentSet]:
         return {fabric.nic_by_id[nic].attachment_set for nic in nics if _is(nic, name)}
 
-    return {
-        DemandKey(ingress, far, each.name)
-        for side in expansion.reach.sides
-        for near in sets(side.nics, only.source)
-        for far in sets(side.peers, only.destination)
-        for ingress in near
-        if ingress not in far
-        for each in fabric.classes
-    }
+    found: set[DemandKey] = set()
+    for side in expansion.reach.sides:
+        entries = {ingress for near in sets(side.nics, only.source) for ingress in near}
+        for ingress, far in product(entries, sets(side.peers, only.destination)):
+            if ingress not in far:
+                found.update(DemandKey(ingress, far, each.name) for each in fabric.classes)
+    return found
 
 
 def _is(nic: str, name: str) -> bool:

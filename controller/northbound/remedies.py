@@ -73,10 +73,12 @@ class Remedies:
 
     def _cure(self, flow: PinnedFlow, pin: Pin) -> str:
         cures = []
+        # The widest path need not pass what it must, nor be in time.
+        bound = bool(flow.include) or flow.max_latency_s is not None
         most = self._holdings.widest_bps(flow.id.ingress, flow.egress, flow.avoid)
         if flow.protection is not Protection.NONE:
             cures.append("ask for less, or for less protection")
-        elif most >= _LEAST_BPS and not pin.rate_bps:
+        elif most >= _LEAST_BPS and not pin.rate_bps and not bound:
             cures.append(f"ask for at most {rate(most)} for this flow")
         priorities = [
             intent.spec.priority

@@ -10,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from controller.optimizer import stopwatch
 from controller.optimizer.paths import Paths
-from controller.optimizer.problem import Bools, Demand, Floats, Indices, Network
+from controller.optimizer.problem import Demand, Floats, Indices, Network
 
 GRAIN = 1 << 20
 """Sizes are rounded up to that part of the largest, so what fits the integers fits."""
@@ -32,15 +32,14 @@ def pack(
     size: Floats,
     limit: Floats,
     path: Indices,
-    free: Bools,
     effort: float,
     seed: int = 0,
 ) -> Packed:
-    """Place the ``free[G]`` flows anew so that no load exceeds ``limit[A]``, the others held.
+    """Place flows so that no load exceeds ``limit[A]``.
 
-    ``size[G]`` of the flows that have paths, ``path[G]`` the row that each is on, which is also the
+    ``size[G]`` of the flows that have paths, ``path[G]`` the row that each is on, which is the
     hint. ``effort`` is CP-SAT's deterministic time, near seconds, so that equal inputs give equal
-    answers. A proof counts only where all flows are free and all sizes equal.
+    answers. A proof counts only where all sizes are equal.
     """
     began = stopwatch.now()
     equal = bool((size == size[0]).all())
@@ -48,12 +47,10 @@ def pack(
     weight = np.ceil(size / unit * (1 - 1e-12)).astype(np.int64)
     space = np.floor(limit / unit * (1 + 1e-9)).astype(np.int64)
     bounds = paths.bounds
-    for g in np.flatnonzero(~free).tolist():
-        space[paths.arcs[paths.first[path[g]] : paths.first[path[g] + 1]]] -= weight[g]
     model = cp_model.CpModel()
     on_arc: dict[int, tuple[list[cp_model.IntVar], list[int]]] = {}
     choices: list[tuple[int, int, cp_model.IntVar]] = []
-    for g in np.flatnonzero(free).tolist():
+    for g in range(len(size)):
         ways = []
         for p in range(int(bounds[g]), int(bounds[g + 1])):
             arcs = paths.arcs[paths.first[p] : paths.first[p + 1]]
@@ -68,7 +65,7 @@ def pack(
                 there.append(taken)
                 weights.append(int(weight[g]))
         if not ways:
-            return Packed(None, equal and bool(free.all()), stopwatch.now() - began)
+            return Packed(None, equal, stopwatch.now() - began)
         model.add_exactly_one(ways)
     for arc, (there, weights) in on_arc.items():
         if sum(weights) <= space[arc]:
@@ -84,7 +81,7 @@ def pack(
     status = solver.solve(model)
     seconds = stopwatch.now() - began
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        proven = status == cp_model.INFEASIBLE and equal and bool(free.all())
+        proven = status == cp_model.INFEASIBLE and equal
         return Packed(None, proven, seconds)
     placed = path.copy()
     for g, p, taken in choices:

@@ -286,9 +286,8 @@ class _Case:
         assert self.paths is not None
         if len(self.paths.arcs) > MOST_PACKED or self.effort <= 0:
             return False
-        free = np.ones(len(self.flows), bool)
         limit = self.work.limit(level)
-        packed = pack(self.paths, self.work.size, limit, self.start, free, self.effort, self.seed)
+        packed = pack(self.paths, self.work.size, limit, self.start, self.effort, self.seed)
         if packed.impossible:
             self.raise_bound(level * (1 + 1e-6))
         return packed.path is not None and self.take(packed.path, "CP-SAT")

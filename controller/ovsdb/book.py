@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from controller.fabric.model import Fabric, Link, PortRef
 from controller.ovsdb import bfd
 from controller.ovsdb.bfd import Step
-from controller.ovsdb.rows import Change, Contents, InterfaceRow, Report, SetBfd, Trouble
+from controller.ovsdb.rows import Contents, InterfaceRow, Report, SetBfd, Trouble
 
 SETTLE_S = 15.0
 """A session that has not come up by then will not. It takes 1 to 3 s."""
@@ -21,7 +21,6 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    link: str
     since_s: float
     was_up: bool
 
@@ -49,10 +48,10 @@ class Book:
         self._trouble.pop(address, None)
         self._rows.update({s: report.switches[s] for s in switches if s in report.switches})
 
-    def changes(self, up: Collection[str], now: float) -> Mapping[str, tuple[Change, ...]]:
+    def changes(self, up: Collection[str], now: float) -> Mapping[str, tuple[SetBfd, ...]]:
         """For each address what to change now, all in one transaction; ``up`` are the links whose
         traffic there is to lose."""
-        out: dict[str, list[Change]] = {}
+        out: dict[str, list[SetBfd]] = {}
         for link in self._fabric.links:
             known = self._under_way.get(link.name)
             if known is not None and self._is_over(link, known, now):
@@ -69,7 +68,7 @@ class Book:
             if needed is Step.NOTHING or (careful and busy):
                 continue
             busy |= careful
-            self._under_way[link.name] = _UnderWay(link.name, now, careful and bool(wanted))
+            self._under_way[link.name] = _UnderWay(now, careful and bool(wanted))
             for end, row in zip((link.a, link.b), ends, strict=True):
                 if not bfd.has(row, wanted):
                     out.setdefault(self.address_of[end.switch], []).append(SetBfd(end, wanted))

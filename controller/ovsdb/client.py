@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 from controller.ovsdb.database import Database
 from controller.ovsdb.library import POLLIN, Poller, Stream, Transaction, msec
-from controller.ovsdb.rows import Change, Report, Trouble
+from controller.ovsdb.rows import Report, SetBfd, Trouble
 
 CONNECT_MS = 5000
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
@@ -38,7 +38,7 @@ class Client:
         self._switches = switches
         self._dpids = {name: dpid for dpid, name in switches.items()}
         self._report = report
-        self._changes: deque[tuple[Change, ...]] = deque()
+        self._changes: deque[tuple[SetBfd, ...]] = deque()
         self._stopping = False
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
@@ -53,7 +53,7 @@ class Client:
         self._stopping = True
         self._ring()
 
-    def change(self, changes: tuple[Change, ...]) -> None:
+    def change(self, changes: tuple[SetBfd, ...]) -> None:
         """In one transaction; a new report tells of what came of it."""
         self._changes.append(changes)
         self._ring()
@@ -166,8 +166,6 @@ def _resolved(address: str) -> str:
     kind, _, rest = address.partition(":")
     if kind == "unix":
         return address
-    if kind == "ssl":
-        raise OvsdbError("Heald has no key for TLS to OVSDB yet; use tcp in a management network")
     host, _, port = rest.rpartition(":")
     try:
         number = str(ipaddress.ip_address(host.strip("[]")))

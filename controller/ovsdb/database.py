@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from controller.fabric.model import PortRef
 from controller.ovsdb.bfd import KEYS
 from controller.ovsdb.library import Idl, SchemaHelper, Transaction
-from controller.ovsdb.rows import Change, Contents, InterfaceRow, SwitchRows
+from controller.ovsdb.rows import Contents, InterfaceRow, SetBfd, SwitchRows
 
 MARK = "heald"
 """Key of ``external_ids``: which columns of the row are Heald's."""
@@ -81,14 +80,14 @@ class Database(Idl):  # type: ignore[misc]
                 found[switches[dpid]] = {port: _row(row) for port, row in ports.items()}
         return Contents(found)
 
-    def transaction(self, changes: Iterable[Change], dpids: Mapping[str, int]) -> Transaction:
+    def transaction(self, changes: Iterable[SetBfd], dpids: Mapping[str, int]) -> Transaction:
         """Not yet committed; what is gone meanwhile is left out."""
         made = Transaction(self)
         interfaces = self._interfaces()
         for change in changes:
             row = interfaces.get(dpids[change.port.switch], {}).get(change.port.port)
             if row is not None:
-                _set_bfd(row, change.settings, change.port)
+                _set_bfd(row, change.settings)
         made.add_comment("heald")
         return made
 
@@ -115,7 +114,7 @@ def _row(interface: Any) -> InterfaceRow:
     )
 
 
-def _set_bfd(interface: Any, settings: Mapping[str, str], port: PortRef) -> None:
+def _set_bfd(interface: Any, settings: Mapping[str, str]) -> None:
     interface.verify("bfd")
     interface.verify("external_ids")
     kept = {key: value for key, value in interface.bfd.items() if key not in KEYS}

@@ -49,7 +49,3 @@ class SetBfd:
 
     port: PortRef
     settings: BfdSettings
-
-
-Change: TypeAlias = SetBfd
-"""What one transaction is made of; queues will be another kind."""

@@ -224,3 +224,22 @@ def test_options_that_are_wrong_are_all_named() -> None:
     assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["--leaves", "--spines"]
     assert "--nic: rate '4' has no unit" in generate("torus", "--nic", "4").stderr
     assert "cannot be written" in generate("torus", "-o", "/nowhere/x").stderr
+
+
+def test_what_is_wrong_with_the_defaults_is_said_rather_than_what_follows_from_it() -> None:
+    text = b"""\
+fabric: f
+defaults: {nic: {capacity: 400X}}
+generate: {kind: leaf-spine, leaves: 2, spines: 2, oversubscription: 2}
+"""
+    with pytest.raises(TopologyErrors) as caught:
+        load(text, "f.yaml")
+    assert "f.yaml:2:28: '400X' is no rate" in str(caught.value)
+    assert "rate? " not in str(caught.value)
+
+
+@pytest.mark.parametrize("degree", [96, 98, 99])
+def test_a_random_graph_of_nearly_all_links_is_drawn_at_once(degree: int) -> None:
+    given = {"kind": "random-regular", "switches": "100", "degree": str(degree)}
+    made = kinds.elements(kinds.read(given), Defaults())
+    assert len(made.links) == 100 * degree // 2

@@ -122,9 +122,8 @@ def test_equal_flows_on_a_leaf_spine_are_as_good_as_cp_sat(
     # What is claimed as proven: with one flow less on the worst links there is none.
     paths = trace(net, grow(net, members, spines + 2), flows)
     work = Negotiation(net, flows, paths)
-    free = np.ones(len(paths.starts), bool)
     fewer = work.limit(placed.mlu - 1)
-    assert pack(paths, work.size, fewer, paths.starts, free, 5.0).path is None
+    assert pack(paths, work.size, fewer, paths.starts, 5.0).path is None
 
 
 @pytest.mark.parametrize("k", [4, 8, 16])

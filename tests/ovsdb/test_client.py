@@ -52,11 +52,6 @@ def test_a_name_that_nobody_knows() -> None:
         assert "nowhere.invalid cannot be resolved" in heard.get(timeout=WAIT_S)
 
 
-def test_tls() -> None:
-    with troubles("ssl:127.0.0.1:6640") as heard:
-        assert "no key for TLS" in heard.get(timeout=WAIT_S)
-
-
 def test_somebody_who_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "CONNECT_MS", 500)
     mute = socket.create_server(("127.0.0.1", 0))

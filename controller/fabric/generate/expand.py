@@ -12,6 +12,7 @@ from controller.fabric.generate import kinds
 from controller.fabric.generate.draft import Elements, Value
 from controller.fabric.generate.parameters import ParameterErrors
 from controller.fabric.schema import Defaults
+from controller.fabric.validate import validate
 
 KEY = "generate"
 
@@ -29,12 +30,19 @@ def expand(document: Document, problems: Problems) -> Document:
     place, node = root.value[KEY]
     data = node.data()
     given = {"kind": data} if isinstance(data, str) else data
+    defaults = _defaults(root.value)
     try:
         if not isinstance(given, dict):
             raise ParameterErrors.of(
                 None, "a mapping belongs here, like {kind: leaf-spine, leaves: 8}"
             )
-        made = kinds.elements(kinds.read(given), _defaults(root.value))
+        parameters = kinds.read(given)
+        if defaults is None:
+            # First what is wrong with them: without, the block would only seem wrong.
+            nothing = _merged(document, place, root.value, Elements({}, {}, []), problems)
+            validate(Document(document.file, nothing), problems)
+            raise problems.errors()
+        made = kinds.elements(parameters, defaults)
     except ParameterErrors as errors:
         for path, text in errors.found:
             problems.add(document.where((KEY, *path), key=True), text)
@@ -42,14 +50,15 @@ def expand(document: Document, problems: Problems) -> Document:
     return Document(document.file, _merged(document, place, root.value, made, problems))
 
 
-def _defaults(root: dict[str, tuple[Node, Node]]) -> Defaults:
-    """What is wrong with those of the file is said where they are looked at themselves."""
+def _defaults(root: dict[str, tuple[Node, Node]]) -> Defaults | None:
+    """None if there is something wrong with them, which is said where they are looked at
+    themselves."""
     if "defaults" not in root:
         return Defaults()
     try:
         return Defaults.model_validate(root["defaults"][1].data() or {})
     except ValueError:
-        return Defaults()
+        return None
 
 
 def _merged(

@@ -41,7 +41,12 @@ class RandomRegular(RandomGraph):
     def draw(self, draft: Draft, defaults: Defaults) -> None:
         for attempt in range(TRIES):
             seed = self.seed + attempt * 2**32
-            graph = nx.random_regular_graph(self.degree, self.switches, seed=seed)
+            # Drawing pairs ends up in dead ends where nearly all are taken: draw who has none.
+            most = self.switches - 1
+            dense = 2 * self.degree > most
+            degree = most - self.degree if dense else self.degree
+            graph = nx.random_regular_graph(degree, self.switches, seed=seed)
+            graph = nx.complement(graph) if dense else graph
             if nx.is_connected(graph):
                 self._lay(draft, graph.edges())
                 return
