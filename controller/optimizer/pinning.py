@@ -71,6 +71,9 @@ def place(
     check_demand(network, demand)
     check_placement(network, demand, members, paths)
     case = _Case(network, demand, members, paths, seed, effort)
+    if case.clos is None:
+        # Which flows have a way at all is seen by the paths only; no bound is about others.
+        case.list_paths()
     case.bound_by_cuts()
     case.colour()
     if not case.done:

@@ -225,3 +225,13 @@ def test_no_flows_are_placed_at_once() -> None:
     placed = place(net, demand([]), [[0]])
     assert placed.mlu == placed.gap == 0
     assert not len(placed.unroutable)
+
+
+def test_a_flow_without_any_way_bounds_nothing() -> None:
+    tail = np.array([0, 1, 0, 2, 1, 2], np.int32)
+    head = np.array([1, 0, 2, 0, 2, 1], np.int32)
+    net = Network(3, tail, head, np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0]))
+    flows = Demand(np.array([0, 0], np.int32), np.array([1, 2], np.int32), np.array([0.0, 1e-9]))
+    placed = place(net, flows, [[0], [1], [2]])
+    assert placed.unroutable.all()
+    assert placed.bound == placed.mlu == 0.0
