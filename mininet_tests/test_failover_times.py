@@ -29,6 +29,8 @@ RATE_PPS = 5000
 REPETITIONS = 5
 AT_MOST = 1.2
 """Times what the hand-made group loses."""
+MORE_RETURNS = 2
+"""Of 20; one was seen in a machine with other work."""
 TICK_MS = 1.0
 """Packets are sent, and die, a few at a time: nothing below this can be told apart."""
 QUIET_S = 0.15
@@ -279,6 +281,9 @@ def judge(losses: Sequence[tuple[Pair, Loss]]) -> None:
         more = median(x.at_return - x.by_hand_at_return for x in _of(losses, kind, None))
         if _ms(more) > TICK_MS:
             wrong.append(f"{kind}: lost when traffic returned")
+        ours, theirs = _returns(_of(losses, kind, None))
+        if ours > theirs + MORE_RETURNS:
+            wrong.append(f"{kind}: {ours} returns with loss, {theirs} by hand")
     assert not wrong, "\n".join(wrong)
 
 
@@ -286,12 +291,17 @@ def _of(losses: Sequence[tuple[Pair, Loss]], kind: str, pair: Pair | None) -> li
     return [loss for of, loss in losses if loss.failure == kind and pair in (of, None)]
 
 
+def _returns(found: Sequence[Loss]) -> tuple[int, int]:
+    """How many returns of traffic cost packets, and how many by hand."""
+    ours = sum(loss.at_return > 0 for loss in found)
+    return ours, sum(loss.by_hand_at_return > 0 for loss in found)
+
+
 def _said(kind: str, pair: str, found: Sequence[Loss]) -> tuple[float, float]:
     heald = _ms(median(loss.heald for loss in found))
     by_hand = _ms(median(loss.by_hand for loss in found))
     worst = _ms(max(loss.heald for loss in found))
-    returns = sum(loss.at_return > 0 for loss in found)
-    theirs = sum(loss.by_hand_at_return > 0 for loss in found)
+    returns, theirs = _returns(found)
     print(
         f"{kind:22} {pair:15} Heald {heald:6.1f} (worst {worst:6.1f})  by hand {by_hand:6.1f}  "
         f"returns with loss: {returns} of {len(found)}, by hand {theirs}"

@@ -167,7 +167,7 @@ def test_when_a_link_of_the_path_is_cut_packets_take_the_planned_backup(
             client.wait_active(["cut"], timeout_s=30)
         wait_for("it has a backup again", lambda: pinned(lab, backup=True)[port] == path)
         assert taken_by(lab, port) == {backup}, "nothing moves back"
-    # Some ten milliseconds of detection, times five.
-    assert flow.received.max_gap_ms < 250
-    assert flow.lost < 250
+    # Some 30 ms at worst until switches have seen it (docs/operations.md), times five.
+    assert flow.received.max_gap_ms < 150
+    assert flow.lost < 150
     remove(controller, "cut")

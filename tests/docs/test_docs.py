@@ -17,7 +17,7 @@ import pytest
 from controller.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *(ROOT / "docs").rglob("*.md")])
 
 _FENCE = re.compile(r" *(```+|~~~+)")
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,6 +68,14 @@ class Prompt:
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
 
+    def do_until(self, line: str, *awaited: str) -> str:
+        """What the command says once it says all that is awaited."""
+        end_s = time.monotonic() + LINE_S
+        while not all(text in (said := self.do(line)) for text in awaited):
+            assert time.monotonic() < end_s, f"{line} never said {awaited}:\n{said}"
+            assert self.process.poll() is None
+        return said
+
     def do(self, line: str) -> str:
         """What a command says."""
         self._marks += 1
@@ -115,17 +124,14 @@ def test_at_the_prompt_one_applies_intents_cuts_kills_and_looks(lab: Prompt) -> 
     assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
     assert delivered(lab.do("traffic")) == 10
     assert "down" in link(lab.do("links"), "leaf1:11")
-    while "! link leaf1:11-spine1:1 is down" not in lab.do("heald status"):
-        assert lab.process.poll() is None
+    lab.do_until("heald status", "! link leaf1:11-spine1:1 is down")
     assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
 
     assert "has no power" in lab.do("switch spine2 stop")
     assert "no power" in lab.do("switches")
-    while "spine2 is absent" not in lab.do("heald status"):
-        assert lab.process.poll() is None
+    lab.do_until("heald status", "spine2 is absent")
     lab.do("switch spine2 start")
-    while "all is well" not in lab.do("heald status"):
-        assert lab.process.poll() is None
+    lab.do_until("heald status", "all is well")
 
     assert "did you mean 'spine2'?" in lab.do("switch spine3 stop")
     lab.type("exit")
@@ -146,16 +152,12 @@ def test_a_flow_with_a_path_of_its_own_goes_by_its_backup_when_a_link_is_cut(lab
 
     assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
     assert delivered(lab.do("traffic")) == 10
-    while after not in lab.do("heald intent get ckpt"):
-        assert lab.process.poll() is None
-    while "NotDisjoint" not in (said := lab.do("heald intent explain ckpt")):
-        assert lab.process.poll() is None
+    lab.do_until("heald intent get ckpt", after)
+    said = lab.do_until("heald intent explain ckpt", "NotDisjoint")
     assert "asked for 20 Mbit/s, protection node; has 20 Mbit/s, protection none" in said
 
     assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
-    while "has what it asked for: 20 Mbit/s, protection node" not in said:
-        assert lab.process.poll() is None
-        said = lab.do("heald intent explain ckpt")
+    lab.do_until("heald intent explain ckpt", "has what it asked for: 20 Mbit/s, protection node")
     assert delivered(lab.do("traffic")) == 10
 
 
