@@ -21,7 +21,7 @@ from controller.lab.session import LabController
 from controller.lab.traffic import PathWatch, UdpFlow
 from mininet_tests.conftest import StartController, StartLab
 from mininet_tests.hand_made import UDP_PORT, HandMade
-from mininet_tests.running import LEAF_SPINE, connect_everyone, wait_for
+from mininet_tests.running import LEAF_SPINE, connect_everyone, planned_weights, wait_for
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
 
@@ -313,9 +313,19 @@ def _ms(packets: float) -> float:
     return packets / RATE_PPS * 1e3
 
 
+def uses_both(lab: Lab, leaf: str) -> bool:
+    """Whether each of its ingress groups has weight on either uplink: a link is out of use for a
+    moment when BFD begins on it."""
+    uplinks = {arc.tail.port for arc in lab.fabric.arcs_from[leaf]}
+    groups = planned_weights(lab, leaf).values()
+    return bool(groups) and all(weights.keys() == uplinks for weights in groups)
+
+
 def prepared(lab: Lab, controller: LabController) -> Net:
     """With rules of Heald and by hand; then the controller is gone."""
     connect_everyone(controller)
+    leaves = [s.name for s in lab.fabric.switches if s.role == "leaf"]
+    wait_for("both spines are used", lambda: all(uses_both(lab, leaf) for leaf in leaves))
     by_hand = HandMade(lab)
     for pair in PAIRS:
         by_hand.path(*pair.by_hand, pair.spine, pair.other, pair.bounce)

@@ -70,7 +70,7 @@ def drain(
             sys.exit(render.EXIT_FAILED)
         if wait and not dry_run:
             of_switches = [x.name for x in topology.links if _ends(x) & set(switches)]
-            _await_idle(client, [*links, *of_switches], timeout)
+            _await_idle(client, [*links, *of_switches], timeout, as_json)
 
 
 def _list(found: pb.Status, as_json: bool) -> None:
@@ -120,8 +120,9 @@ def _say(answer: pb.DrainResponse, dry_run: bool) -> None:
     click.echo(f"{'would be drained' if dry_run else 'drained'}: {names}")
 
 
-def _await_idle(client: Client, names: Collection[str], timeout_s: float) -> None:
-    """``names``: the links that were ordered, those of switches among them."""
+def _await_idle(client: Client, names: Collection[str], timeout_s: float, is_aside: bool) -> None:
+    """``names``: the links that were ordered, those of switches among them. ``is_aside``: standard
+    output is for machines."""
     try:
         for report in client.watch_links(names, timeout_s=timeout_s):
             loads = [load for load in report.links if load.drained]
@@ -129,7 +130,7 @@ def _await_idle(client: Client, names: Collection[str], timeout_s: float) -> Non
             if loads and not used and client.status().plan.committed:
                 click.echo(
                     "no plan uses what is drained, and every reachable switch follows the plan",
-                    err=True,
+                    err=is_aside,
                 )
                 return
     except HealdError as error:
