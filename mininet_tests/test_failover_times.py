@@ -160,15 +160,23 @@ class Net:
     def source_port(self, pair: Pair) -> int:
         """Of a flow that the switches hash onto the pair's spine."""
         up = {(pair.ingress, self.port(pair.ingress, s)) for s in (pair.spine, pair.other)}
-        with (
-            PathWatch(self.lab, sorted(up)) as watch,
-            UdpFlow(
-                self.lab, pair.source, pair.target, rate_pps=2000, source_ports=32, count=640
-            ) as flow,
-        ):
-            flow.stop()
         wanted = pair.ingress, self.port(pair.ingress, pair.spine)
-        return next(port for port, seen in watch.packets.items() if set(seen) == {wanted})
+        found: list[int] = []
+
+        def sent_there() -> bool:
+            # With BFD a link may be out of use for a moment while its ends agree on an interval.
+            with (
+                PathWatch(self.lab, sorted(up)) as watch,
+                UdpFlow(
+                    self.lab, pair.source, pair.target, rate_pps=2000, source_ports=32, count=640
+                ) as flow,
+            ):
+                flow.stop()
+            found.extend(port for port, seen in watch.packets.items() if set(seen) == {wanted})
+            return bool(found)
+
+        wait_for(f"a flow by {pair.spine}", sent_there)
+        return found[0]
 
 
 def _group(line: str) -> dict[str, str] | None:
