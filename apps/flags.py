@@ -15,7 +15,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 GROUP = "fabric"
-STRATEGIES = ("auto", "exact", "ecmp")
+STRATEGIES = ("auto", "exact", "ecmp", "protect-link", "protect-node", "protect-srlg")
 EMBEDDED = "embedded"
 LISTEN_HOST = "127.0.0.1"
 LISTEN_PORT = 6653
@@ -59,8 +59,9 @@ _OPTIONS = [
         "strategy",
         default="auto",
         choices=STRATEGIES,
-        help="how paths are weighted: auto (optimised, the default), exact (by OR-Tools alone) or "
-        "ecmp (equally)",
+        help="how paths are weighted: auto (optimised, the default), exact (by OR-Tools alone), "
+        "ecmp (equally), or protect-link, protect-node, protect-srlg: so that the worst link "
+        "carries least after any single failure of a link, a switch as well, a risk group as well",
     ),
 ]
 

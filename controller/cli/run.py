@@ -37,7 +37,7 @@ stops the controller; switches keep forwarding.
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["auto", "exact", "ecmp"]),
+    type=click.Choice(["auto", "exact", "ecmp", "protect-link", "protect-node", "protect-srlg"]),
     help="How paths are weighted [auto]",
 )
 @click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from controller.engine.pin_repair import swap_dead
 from controller.engine.pinned import left, on_primaries
 from controller.engine.placing import Placed, Placement, digests, place
 from controller.engine.plans import zones_of
+from controller.engine.single_failures import Failure, single_failures
 from controller.engine.view import (
     demand_of,
     forest_of,
@@ -23,7 +25,8 @@ from controller.engine.view import (
 )
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets, ecmp, forest, linear, portfolio
+from controller.optimizer import buckets, ecmp, forest, linear, portfolio, robust
+from controller.optimizer.audit import Audit, audit
 from controller.optimizer.certificate import Solution, gap
 from controller.optimizer.paths import Paths, normalised, spread, trace
 from controller.optimizer.plan import (
@@ -37,6 +40,7 @@ from controller.optimizer.plan import (
     PlannedTree,
 )
 from controller.optimizer.problem import Demand, Forest, Ints, Network
+from controller.optimizer.reservation import Protection
 from controller.telemetry.link_state import Floats, LinkState
 
 Strategy = Callable[[Network, Demand, Paths, Floats | None], Solution]
@@ -45,6 +49,12 @@ STRATEGIES: Mapping[str, Strategy] = {
     "exact": linear.solve,
     "ecmp": ecmp.solve,
 }
+PROTECTING: Mapping[str, Protection] = {
+    "protect-link": Protection.LINK,
+    "protect-node": Protection.NODE,
+    "protect-srlg": Protection.SRLG,
+}
+"""Strategies that minimise the worst case over single failures; see ``robust``."""
 TREES_PER_EGRESS = 8
 EGRESSES = range(1 << 14)
 ZONES = range(1, 1 << 30)
@@ -75,8 +85,9 @@ def make_plan(
 
     Raises ValueError for an unknown strategy or when egress, tree or zone numbers run out.
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(STRATEGIES)}")
+    if strategy not in STRATEGIES and strategy not in PROTECTING:
+        known = ", ".join((*STRATEGIES, *PROTECTING))
+        raise ValueError(f"unknown strategy {strategy!r}: use one of {known}")
     held = taken(previous, settled)
     if previous is not None and link_state is not None:
         previous = replace(previous, pins=swap_dead(previous, fabric, link_state))
@@ -113,9 +124,16 @@ def make_plan(
     demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
     paths = trace(network, grown, demand)
     start = _shares(previous, demands, grown, paths) if previous is not None else None
-    solution = STRATEGIES[strategy](network, demand, paths, start)
+    failures = single_failures(fabric, PROTECTING.get(strategy, Protection.NONE))
+    against = [failure.arcs for failure in failures]
+    if strategy in PROTECTING:
+        protected = robust.protect(network, demand, paths, against, start)
+        solution, failed_bound = protected.solution, protected.bound
+    else:
+        solution, failed_bound = STRATEGIES[strategy](network, demand, paths, start), 0.0
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)
+    failed = _worst(failures, audit(network, demand, paths, _spread(paths, units), against))
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)
     zones = _zones(admitted(demands, placement.refused), previous, held.zones)
     return Plan(
@@ -133,12 +151,36 @@ def make_plan(
             min(solution.bound, mlu),
             gap(mlu, solution.bound),
             solution.seconds,
+            **failed,
+            failed_bound=failed_bound,
         ),
         retired=retired(held, planned, trees, zones),
         pins=pins,
         asked=digests(demands.flows),
         refused=placement.refused,
     )
+
+
+def _spread(paths: Paths, units: Ints) -> Floats:
+    """Shares of bucket weights."""
+    return normalised(paths, units.astype(np.float64), spread(paths, by_capacity=True))
+
+
+class _Worst(TypedDict, total=False):
+    failure: str
+    failed_mlu: float
+    cut_off_bps: float
+
+
+def _worst(failures: Sequence[Failure], found: Audit) -> _Worst:
+    if not failures:
+        return {}
+    worst = failures[int(found.mlu.argmax())]
+    return {
+        "failure": f"{worst.kind} {worst.name}",
+        "failed_mlu": float(found.mlu.max()),
+        "cut_off_bps": float(found.cut_off_bps.max()),
+    }
 
 
 def _nominal(fabric: Fabric, network: Network) -> Network:
@@ -190,8 +232,8 @@ def _pin(fabric: Fabric, placed: Placed, trees: PathTrees, before: Pin | None) -
 
 def _shares(plan: Plan, demands: Demands, grown: Forest, paths: Paths) -> Floats:
     """The shares of the plan's weights; plain where it has none for a demand."""
-    units = units_of(plan, demands.keys, grown, paths).astype(np.float64)
-    return normalised(paths, units, spread(paths, by_capacity=True))
+    units = units_of(plan, demands.keys, grown, paths)
+    return _spread(paths, units)
 
 
 def _weights(
