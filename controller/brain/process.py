@@ -103,6 +103,8 @@ async def _run(options: Options, fabric: Fabric) -> None:
         stack.callback(fast.stop)
         proof = Worker("proof", niceness=BACKGROUND_NICENESS, compiles=True, fabric=fabric)
         stack.callback(proof.stop)
+        second = Worker("second", niceness=19, compiles=False, fabric=fabric)
+        stack.callback(second.stop)
 
         now = time.monotonic()
         wanted = WantedIntents()
@@ -121,7 +123,9 @@ async def _run(options: Options, fabric: Fabric) -> None:
         )
         ovsdb = OvsdbManager(fabric)
         stack.callback(ovsdb.stop)
-        brain = Brain(engine, book, wanted, drains, store, plan_key, epoch, fast, proof, ovsdb)
+        brain = Brain(
+            engine, book, wanted, drains, store, plan_key, epoch, fast, proof, second, ovsdb
+        )
         stack.callback(brain.stop)
 
         interval_s = options.poll_interval_s if options.metrics else 0.0
