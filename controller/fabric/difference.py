@@ -284,7 +284,7 @@ def _nics(fabric: Fabric) -> Mapping[str, Values]:
 
 
 def _accelerators(fabric: Fabric, other: Fabric) -> Mapping[str, Values]:
-    """Those of hosts that ``other`` has, too: of a host that is new or gone, its NICs say enough."""
+    """Those of hosts that ``other`` has, too: of others, the NICs say enough."""
     return {
         each.id: {
             "nic": each.nic,
