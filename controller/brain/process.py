@@ -128,10 +128,11 @@ async def _run(options: Options, fabric: Fabric) -> None:
         sessions = SessionSocket(
             options.session_socket,
             epoch,
-            lambda: translate.greeting(fabric, interval_s),
+            lambda: translate.greeting(engine.fabric, interval_s),
             brain.session_message,
             brain.session_lost,
         )
+        brain.greets(sessions.greet)
         server = NorthboundServer(book, drains, brain)
         address = await server.start(options.northbound)
         stack.push_async_callback(server.stop)
