@@ -137,10 +137,11 @@ async def _run(options: Options) -> None:
         sessions = SessionSocket(
             options.session_socket,
             epoch,
-            lambda: translate.greeting(topologies.fabric, interval_s),
+            lambda: translate.greeting(engine.fabric, interval_s),
             brain.session_message,
             brain.session_lost,
         )
+        brain.greets(sessions.greet)
         server = NorthboundServer(book, drains, topologies, brain)
         address = await server.start(options.northbound)
         stack.push_async_callback(server.stop)

@@ -190,6 +190,8 @@ class Engine:
                 return self._frames_heard(event, now)
             case ev.DrainsChanged():
                 return self._drains_changed(event, now)
+            case ev.FabricChanged():
+                return self._fabric_changed(event, now)
             case _ if not self.reconciler.current(event.switch, event.session):
                 pass  # an answer from a session that has ended since
             case ev.CountersRead():
@@ -433,6 +435,10 @@ class Engine:
         said = [Log("info", f"link {name} is {is_now}") for name, is_now in sorted(changed.items())]
         self._links.drain(event.links)
         return [*said, *self._links_may_have_changed(now)]
+
+    def _fabric_changed(self, event: ev.FabricChanged, now: float) -> list[Command]:
+        self.fabric = event.fabric
+        return []
 
     def _measured_links(self, now: float) -> LinkState:
         measured = self._measurements.link_state(self._links.up(), now)

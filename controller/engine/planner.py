@@ -148,6 +148,9 @@ class Planner:
         asked = self._asked.pop(request_id, None)
         if asked is None:
             return None
+        if asked.request.fabric is not newest_snapshots.fabric:
+            self.want(asked.reason)
+            return None
         needed = newest_snapshots.serial
         if asked.reason is Reason.CHANGE and asked.request.kind is PlanKind.OPTIMISE:
             needed = newest_snapshots.intents_serial

@@ -7,16 +7,26 @@ switch; a link keeps it by its name or by its two ends. Everything else is known
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from controller.fabric.build import natural
 from controller.fabric.check import mac_text
-from controller.fabric.model import Fabric, Link, Nic, PortRef
+from controller.fabric.model import (
+    Accelerator,
+    Fabric,
+    Host,
+    Link,
+    Nic,
+    PortRef,
+    Switch,
+    TrafficClass,
+)
 from controller.fabric.quantities import rate_text, time_text
 
+T = TypeVar("T")
 Values: TypeAlias = Mapping[str, str]
 """Field, by its key in the topology file, to what it is, in words; "" where there is nothing."""
 
@@ -122,12 +132,18 @@ def difference(before: Fabric, after: Fabric) -> Difference:
     names = _same_switches(before, after)
     old = _with_names(before, names)
     found = [
-        *_compared("fabric", {after.name: _of_fabric(before)}, {after.name: _of_fabric(after)}),
-        *_compared("class", _classes(before), _classes(after)),
-        *_compared("switch", _switches(before, names), _switches(after), _was(names)),
-        *_compared("host", _hosts(old), _hosts(after)),
-        *_compared("NIC", _nics(old), _nics(after)),
-        *_compared("accelerator", _accelerators(old, after), _accelerators(after, old)),
+        *_compared("fabric", {after.name: before}, {after.name: after}, _of_fabric),
+        *_compared("class", _classes(before), _classes(after), _of_class),
+        *_compared(
+            "switch",
+            {_now(s.name, names): s for s in before.switches},
+            {s.name: s for s in after.switches},
+            _of_switch,
+            {new: name for name, new in names.items() if new != name},
+        ),
+        *_compared("host", old.host_by_name, after.host_by_name, _of_host),
+        *_compared("NIC", old.nic_by_id, after.nic_by_id, _of_nic),
+        *_compared("accelerator", *_accelerators(old, after), _of_accelerator),
         *_links(old, after),
     ]
     return Difference(tuple(found))
@@ -135,20 +151,26 @@ def difference(before: Fabric, after: Fabric) -> Difference:
 
 def _compared(
     element: str,
-    before: Mapping[str, Values],
-    after: Mapping[str, Values],
+    before: Mapping[str, T],
+    after: Mapping[str, T],
+    words: Callable[[T], Values],
     was: Mapping[str, str] | None = None,
 ) -> Iterator[Change]:
-    """Elements by their new names; ``was`` has the former name where that was another."""
+    """Elements by their new names; ``was`` has the former name where that was another. Words are
+    found for what differs alone: of thousands of elements few do."""
     was = was or {}
-    for name in sorted(before.keys() | after.keys(), key=natural):
+    touched = [n for n in before.keys() | after.keys() if n in was or before.get(n) != after.get(n)]
+    for name in sorted(touched, key=natural):
         old, new = before.get(name), after.get(name)
+        fields = _fields(
+            {} if old is None else words(old),
+            {} if new is None else words(new),
+        )
         if old is None or new is None:
-            kind = Kind.ADDED if old is None else Kind.REMOVED
-            yield Change(kind, element, name, _fields(old or {}, new or {}))
+            yield Change(Kind.ADDED if old is None else Kind.REMOVED, element, name, fields)
         elif name in was:
-            yield Change(Kind.RENAMED, element, name, _fields(old, new), was[name])
-        elif fields := _fields(old, new):
+            yield Change(Kind.RENAMED, element, name, fields, was[name])
+        elif fields:
             yield Change(Kind.CHANGED, element, name, fields)
 
 
@@ -176,20 +198,22 @@ def _same_switches(before: Fabric, after: Fabric) -> Mapping[str, str]:
     return found
 
 
-def _was(names: Mapping[str, str]) -> Mapping[str, str]:
-    return {new: name for name, new in names.items() if new != name}
+def _now(name: str, names: Mapping[str, str]) -> str:
+    """What a switch of before is called; one that is gone may have left its name to another."""
+    found = names.get(name)
+    if found is None:
+        return f"{name} (gone)" if name in names.values() else name
+    return found
 
 
 def _with_names(fabric: Fabric, names: Mapping[str, str]) -> Fabric:
     """The fabric with the new names of its switches in every port and derived name."""
     if all(names.get(s.name, s.name) == s.name for s in fabric.switches):
         return fabric
-    taken = set(names.values())
+    now = {s.name: _now(s.name, names) for s in fabric.switches}
 
     def port(ref: PortRef) -> PortRef:
-        # A switch that is gone may have left its name to another.
-        gone = f"{ref.switch} (gone)" if ref.switch in taken else ref.switch
-        return PortRef(names.get(ref.switch, gone), ref.port)
+        return PortRef(now[ref.switch], ref.port)
 
     def link(old: Link) -> Link:
         a, b = sorted([port(old.a), port(old.b)])
@@ -215,8 +239,9 @@ def _links(before: Fabric, after: Fabric) -> Iterator[Change]:
     now = {former: name for name, former in was.items()}
     return _compared(
         "link",
-        {now.get(name, name): _of_link(link) for name, link in old.items()},
-        {name: _of_link(link) for name, link in new.items()},
+        {now.get(name, name): link for name, link in old.items()},
+        new,
+        _of_link,
         was,
     )
 
@@ -237,64 +262,58 @@ def _of_fabric(fabric: Fabric) -> Values:
     }
 
 
-def _classes(fabric: Fabric) -> Mapping[str, Values]:
-    return {c.name: {"dscp": _text(c.dscp), "queue": str(c.queue)} for c in fabric.classes}
+def _classes(fabric: Fabric) -> Mapping[str, TrafficClass]:
+    return {each.name: each for each in fabric.classes}
 
 
-def _switches(fabric: Fabric, names: Mapping[str, str] | None = None) -> Mapping[str, Values]:
-    names = names or {}
-    taken = set(names.values())
+def _of_class(each: TrafficClass) -> Values:
+    return {"dscp": _text(each.dscp), "queue": str(each.queue)}
 
-    def name(old: str) -> str:
-        return names.get(old, f"{old} (gone)" if old in taken else old)
 
+def _of_switch(switch: Switch) -> Values:
     return {
-        name(s.name): {
-            "dpid": f"{s.dpid:#x}",
-            "role": s.role,
-            "pod": _text(s.pod),
-            "site": _text(s.site),
-            "limit of flows": _text(s.flow_limit),
-            "limit of groups": _text(s.group_limit),
-            "ovsdb": _text(s.ovsdb),
-        }
-        for s in fabric.switches
+        "dpid": f"{switch.dpid:#x}",
+        "role": switch.role,
+        "pod": _text(switch.pod),
+        "site": _text(switch.site),
+        "limit of flows": _text(switch.flow_limit),
+        "limit of groups": _text(switch.group_limit),
+        "ovsdb": _text(switch.ovsdb),
     }
 
 
-def _hosts(fabric: Fabric) -> Mapping[str, Values]:
+def _of_host(host: Host) -> Values:
+    return {f"label {key}": value for key, value in host.labels.items()}
+
+
+def _of_nic(nic: Nic) -> Values:
     return {
-        host.name: {f"label {key}": value for key, value in host.labels.items()}
-        for host in fabric.hosts
+        "attach": ", ".join(map(str, nic.attachments)),
+        "capacity": rate_text(nic.capacity_bps),
+        "mac": mac_text(nic.mac),
+        "ips": ", ".join(map(str, nic.addresses)),
+        "rail": _text(nic.rail),
+        "plane": _text(nic.plane),
     }
 
 
-def _nics(fabric: Fabric) -> Mapping[str, Values]:
-    return {
-        nic.id: {
-            "attach": ", ".join(map(str, nic.attachments)),
-            "capacity": rate_text(nic.capacity_bps),
-            "mac": mac_text(nic.mac),
-            "ips": ", ".join(map(str, nic.addresses)),
-            "rail": _text(nic.rail),
-            "plane": _text(nic.plane),
+def _accelerators(before: Fabric, after: Fabric) -> Iterator[Mapping[str, Accelerator]]:
+    """Those of hosts that both have: of others, the NICs say enough."""
+    for fabric, other in ((before, after), (after, before)):
+        yield {
+            each.id: each
+            for host in fabric.hosts
+            if host.name in other.host_by_name
+            for each in host.accelerators
         }
-        for nic in fabric.nics
-    }
 
 
-def _accelerators(fabric: Fabric, other: Fabric) -> Mapping[str, Values]:
-    """Those of hosts that ``other`` has, too: of others, the NICs say enough."""
+def _of_accelerator(each: Accelerator) -> Values:
     return {
-        each.id: {
-            "nic": each.nic,
-            "kind": each.kind,
-            "model": _text(each.model),
-            "domain": _text(each.domain),
-        }
-        for host in fabric.hosts
-        for each in host.accelerators
-        if host.name in other.host_by_name
+        "nic": each.nic,
+        "kind": each.kind,
+        "model": _text(each.model),
+        "domain": _text(each.domain),
     }
 
 
