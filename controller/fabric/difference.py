@@ -10,28 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
+from controller.fabric import fields
 from controller.fabric.build import natural
-from controller.fabric.check import mac_text
+from controller.fabric.fields import COSMETIC, Values
 from controller.fabric.model import (
     Accelerator,
     Fabric,
-    Host,
     Link,
     Nic,
     PortRef,
-    Switch,
     TrafficClass,
 )
-from controller.fabric.quantities import rate_text, time_text
 
 T = TypeVar("T")
-Values: TypeAlias = Mapping[str, str]
-"""Field, by its key in the topology file, to what it is, in words; "" where there is nothing."""
-
-COSMETIC = frozenset({"role", "pod", "site", "medium", "rail", "plane", "kind", "model", "domain"})
-"""Fields that neither plans nor rules depend on."""
 
 
 class Kind(Enum):
@@ -132,18 +125,23 @@ def difference(before: Fabric, after: Fabric) -> Difference:
     names = _same_switches(before, after)
     old = _with_names(before, names)
     found = [
-        *_compared("fabric", {after.name: before}, {after.name: after}, _of_fabric),
-        *_compared("class", _classes(before), _classes(after), _of_class),
+        *_compared("fabric", {after.name: before}, {after.name: after}, fields.of_fabric),
+        *_compared("class", _classes(before), _classes(after), fields.of_class),
         *_compared(
             "switch",
             {_now(s.name, names): s for s in before.switches},
             {s.name: s for s in after.switches},
-            _of_switch,
+            fields.of_switch,
             {new: name for name, new in names.items() if new != name},
         ),
-        *_compared("host", old.host_by_name, after.host_by_name, _of_host),
-        *_compared("NIC", old.nic_by_id, after.nic_by_id, _of_nic),
-        *_compared("accelerator", *_accelerators(old, after), _of_accelerator),
+        *_compared("host", old.host_by_name, after.host_by_name, fields.of_host),
+        *_compared("NIC", old.nic_by_id, after.nic_by_id, fields.of_nic),
+        *_compared(
+            "accelerator",
+            _accelerators(old, after),
+            _accelerators(after, old),
+            fields.of_accelerator,
+        ),
         *_links(old, after),
     ]
     return Difference(tuple(found))
@@ -162,16 +160,16 @@ def _compared(
     touched = [n for n in before.keys() | after.keys() if n in was or before.get(n) != after.get(n)]
     for name in sorted(touched, key=natural):
         old, new = before.get(name), after.get(name)
-        fields = _fields(
+        found = _fields(
             {} if old is None else words(old),
             {} if new is None else words(new),
         )
         if old is None or new is None:
-            yield Change(Kind.ADDED if old is None else Kind.REMOVED, element, name, fields)
+            yield Change(Kind.ADDED if old is None else Kind.REMOVED, element, name, found)
         elif name in was:
-            yield Change(Kind.RENAMED, element, name, fields, was[name])
-        elif fields:
-            yield Change(Kind.CHANGED, element, name, fields)
+            yield Change(Kind.RENAMED, element, name, found, was[name])
+        elif found:
+            yield Change(Kind.CHANGED, element, name, found)
 
 
 def _fields(before: Values, after: Values) -> tuple[FieldChange, ...]:
@@ -241,90 +239,22 @@ def _links(before: Fabric, after: Fabric) -> Iterator[Change]:
         "link",
         {now.get(name, name): link for name, link in old.items()},
         new,
-        _of_link,
+        fields.of_link,
         was,
     )
-
-
-# ---- what elements are, in words ---------------------------------------------------------------
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _of_fabric(fabric: Fabric) -> Values:
-    return {
-        "fabric": fabric.name,
-        "gateway mac": mac_text(fabric.gateway_mac),
-        "gateway ipv4": str(fabric.gateway_ipv4),
-        "gateway ipv6": str(fabric.gateway_ipv6),
-    }
 
 
 def _classes(fabric: Fabric) -> Mapping[str, TrafficClass]:
     return {each.name: each for each in fabric.classes}
 
 
-def _of_class(each: TrafficClass) -> Values:
-    return {"dscp": _text(each.dscp), "queue": str(each.queue)}
-
-
-def _of_switch(switch: Switch) -> Values:
+def _accelerators(fabric: Fabric, other: Fabric) -> Mapping[str, Accelerator]:
+    """Those of hosts that ``other`` has, too: of others, the NICs say enough."""
     return {
-        "dpid": f"{switch.dpid:#x}",
-        "role": switch.role,
-        "pod": _text(switch.pod),
-        "site": _text(switch.site),
-        "limit of flows": _text(switch.flow_limit),
-        "limit of groups": _text(switch.group_limit),
-        "ovsdb": _text(switch.ovsdb),
-    }
-
-
-def _of_host(host: Host) -> Values:
-    return {f"label {key}": value for key, value in host.labels.items()}
-
-
-def _of_nic(nic: Nic) -> Values:
-    return {
-        "attach": ", ".join(map(str, nic.attachments)),
-        "capacity": rate_text(nic.capacity_bps),
-        "mac": mac_text(nic.mac),
-        "ips": ", ".join(map(str, nic.addresses)),
-        "rail": _text(nic.rail),
-        "plane": _text(nic.plane),
-    }
-
-
-def _accelerators(before: Fabric, after: Fabric) -> Iterator[Mapping[str, Accelerator]]:
-    """Those of hosts that both have: of others, the NICs say enough."""
-    for fabric, other in ((before, after), (after, before)):
-        yield {
-            each.id: each
-            for host in fabric.hosts
-            if host.name in other.host_by_name
-            for each in host.accelerators
-        }
-
-
-def _of_accelerator(each: Accelerator) -> Values:
-    return {
-        "nic": each.nic,
-        "kind": each.kind,
-        "model": _text(each.model),
-        "domain": _text(each.domain),
-    }
-
-
-def _of_link(link: Link) -> Values:
-    return {
-        "ends": f"{link.a} – {link.b}",
-        "capacity": rate_text(link.capacity_bps),
-        "latency": time_text(link.latency_s),
-        "srlgs": ", ".join(link.srlgs),
-        "medium": _text(link.medium),
-        "bfd": f"{link.bfd.interval_ms} ms × {link.bfd.multiplier}" if link.bfd else "",
+        each.id: each
+        for host in fabric.hosts
+        if host.name in other.host_by_name
+        for each in host.accelerators
     }
 
 
