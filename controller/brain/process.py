@@ -150,6 +150,7 @@ async def _run(options: Options) -> None:
         ovsdb.start()
         # Switches connect and are read back while the workers get ready.
         thinking = loop.create_task(brain.run())
+        following = loop.create_task(_follow(file, looked, topologies))
         if not kernels.is_complete():
             _log.info(
                 "compiling the optimizer, once: it takes some 20 s until the first plan, unless "
@@ -166,7 +167,6 @@ async def _run(options: Options) -> None:
             epoch,
             address,
         )
-        following = loop.create_task(_follow(file, looked, topologies))
         stop = loop.create_task(stopping.wait())
         await asyncio.wait([thinking, following, stop], return_when=asyncio.FIRST_COMPLETED)
         for task in (thinking, following):
