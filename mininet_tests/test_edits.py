@@ -108,9 +108,11 @@ class Editor:
         self.noticed_s[what] = time.monotonic() - began
         self.settle()
         self.settled_s[what] = time.monotonic() - began
-        after = messages(self.status())
-        counts = {name: count - before.get(name, 0) for name, count in after.items()}
-        return {name: count for name, count in counts.items() if count}
+        status = self.status()
+        names = {switch.dpid: switch.name for switch in status.switches}
+        after = messages(status)
+        counts = {dpid: count - before.get(dpid, 0) for dpid, count in after.items()}
+        return {names[dpid]: count for dpid, count in counts.items() if count}
 
     def status(self) -> pb.Status:
         with self.controller.client() as client:
@@ -132,8 +134,9 @@ class Editor:
             time.sleep(0.1)
 
 
-def messages(status: pb.Status) -> dict[str, int]:
-    return {switch.name: switch.messages_sent for switch in status.switches}
+def messages(status: pb.Status) -> dict[int, int]:
+    """Of each switch by its datapath id, whatever it is called."""
+    return {switch.dpid: switch.messages_sent for switch in status.switches}
 
 
 def is_settled(status: pb.Status) -> bool:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from controller.brain import topology_file, translate
 from controller.brain.brain import CHANGE, Brain
 from controller.brain.session_socket import SessionSocket
-from controller.brain.topology_reader import read_aside, read_here
+from controller.brain.topology_reader import TopologyReader, read_here
 from controller.brain.wanted import WantedIntents
 from controller.brain.workers import Worker, die_with_parent
 from controller.discovery.probe import KEY_BYTES, Seal
@@ -129,8 +129,10 @@ async def _run(options: Options) -> None:
         stack.callback(ovsdb.stop)
         brain = Brain(engine, book, wanted, drains, store, plan_key, epoch, fast, proof, ovsdb)
         stack.callback(brain.stop)
+        reader = TopologyReader()
+        stack.callback(reader.stop)
         topologies = TopologyBook(
-            store, SITE, running, file_state, read_aside, brain.fabric_changed
+            store, SITE, running, file_state, reader.read, brain.fabric_changed
         )
 
         interval_s = options.poll_interval_s if options.metrics else 0.0
@@ -156,7 +158,7 @@ async def _run(options: Options) -> None:
                 "compiling the optimizer, once: it takes some 20 s until the first plan, unless "
                 "`heald warm-up` has done it before"
             )
-        await asyncio.gather(fast.start(), proof.start())
+        await asyncio.gather(fast.start(), proof.start(), reader.start())
         await server.set_ready(True)
         _log.info(
             "fabric %s: %d switches, %d links, %d NICs; epoch %d; gRPC on %s",

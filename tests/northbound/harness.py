@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
 
 import heald
-from controller.brain.topology_reader import read_aside
+from controller.brain.topology_reader import read_here
 from controller.discovery.probe import KEY_BYTES, Seal
 from controller.engine.foresight import Foresight
 from controller.engine.wiring import WiringReport, WiringWatch
@@ -224,7 +225,7 @@ class Served:
             "default",
             Running(fabric, source),
             FileState("lab.yaml", b"", fabric),
-            read_aside,
+            partial(asyncio.to_thread, read_here),
             self.brain.fabrics.append,
         )
         self.server = NorthboundServer(self.book, self.drains, self.topologies, self.brain)
