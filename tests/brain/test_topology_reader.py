@@ -13,9 +13,11 @@ from controller.fabric.model import Fabric
 from tests.fabric.samples import GOOD
 
 LATE_S = 0.02
-BLOCK = b"fabric: large\ndefaults: {link: {capacity: 400G}, nic: {capacity: 400G}}\n" + (
-    b"generate: {kind: fat-tree, k: 16}\n"
-)
+BLOCK = b"""\
+fabric: large
+defaults: {link: {capacity: 400G}, nic: {capacity: 400G}}
+generate: {kind: fat-tree, k: 16}
+"""
 
 
 def run(story: Callable[[TopologyReader], Coroutine[None, None, None]]) -> None:
