@@ -42,9 +42,13 @@ def rest(world: World, each_step: Callable[[], None] = lambda: None) -> None:
         each_step()
 
 
-def at_rest(network: Fabric, hardware: Fabric, seed: int = 1, stored: Plan | None = None) -> World:
-    world = World(network, seed, metrics=False, hardware=hardware, stored=stored)
-    world.want(ALL)
+def at_rest(
+    network: Fabric,
+    hardware: Fabric,
+    stored: Plan | None = None,
+    intents: Mapping[str, IntentSpec] = ALL,
+) -> World:
+    world = World(network, 1, metrics=False, hardware=hardware, stored=stored, intents=intents)
     rest(world)
     return world
 

@@ -47,15 +47,16 @@ class World:
         metrics: bool = True,
         hardware: Fabric | None = None,
         stored: Plan | None = None,
+        intents: Mapping[str, IntentSpec] | None = None,
     ) -> None:
         """``hardware``: the switches and cables that there are, if the topology file does not have
-        all of them."""
+        all of them. ``stored`` and ``intents`` are what an earlier brain left."""
         self.network = network
         self.scheduler = Scheduler(seed, now=1000.0)
         self.random = self.scheduler.random
-        self.wanted: dict[str, ev.WantedIntent] = {}
         self.stored = stored
-        self._specs: dict[str, IntentSpec] = {}
+        self._specs = dict(intents or {})
+        self.wanted = {name: self._expanded(name, spec) for name, spec in self._specs.items()}
         self.statuses: dict[str, IntentStatus] = {}
         self.batches = 0
         self.read_s = dict.fromkeys((hardware or network).switch_by_name, self.now)
