@@ -238,7 +238,9 @@ class Engine:
                 out.append(RequestPlan(request))
         if self._storing is None:
             out += self.reconciler.step(now, self._starting)
-        self.committed = self.plan is not None and self.reconciler.committed()
+        running = self._running
+        on_fabric = running is not None and running.fabric is self.fabric
+        self.committed = on_fabric and self.reconciler.committed()
         if self.committed:
             self._held = self.plan
             self._committed_serial = self._planned_serial
@@ -519,7 +521,7 @@ class Engine:
         if self._storing is not None:
             self._storing = edit.accepted(self._storing)
         if self._held is not None:
-            self._held = edit.names.plan(self._held)
+            self._held = edit.names.plan(self._held) if edit.cosmetic else None
         if self._stored_plan is not None:
             self._stored_plan = edit.names.plan(self._stored_plan)
         self._black_holes.edited(self.fabric)
