@@ -10,7 +10,15 @@ import pytest
 
 from controller.dataplane.tables import SwitchTables
 from controller.fabric.model import Fabric, Nic
-from controller.intents.model import Connectivity, IntentSpec, IntentState, Selector
+from controller.intents.model import (
+    Connectivity,
+    IntentSpec,
+    IntentState,
+    OnShortage,
+    PointToPoint,
+    Protection,
+    Selector,
+)
 from controller.optimizer.plan import Plan
 from tests.dataplane import fabrics
 from tests.dataplane.fabrics import packet
@@ -25,6 +33,23 @@ NETWORKS: Mapping[str, Callable[[], Fabric]] = {
     "dual-homed": lambda: fabrics.dual_homed(4, 2),
     "random": lambda: fabrics.random_graph(random.Random(4), 5, 3),
 }
+
+
+def mixed(fabric: Fabric, chance: random.Random) -> Mapping[str, IntentSpec]:
+    """Besides connectivity, flows with paths of their own, some of which will lose their ends."""
+    hosts = sorted(fabric.host_by_name)
+    out = dict(ALL)
+    for name in ("p", "q"):
+        source, destination = chance.sample(hosts, 2)
+        out[name] = PointToPoint(
+            Selector(hosts=(source,)),
+            Selector(hosts=(destination,)),
+            rate_bps=chance.choice((0.0, 3e8)),
+            protection=chance.choice(tuple(Protection)),
+            bidirectional=chance.random() < 0.5,
+            on_shortage=chance.choice(tuple(OnShortage)),
+        )
+    return out
 
 
 def rest(world: World, each_step: Callable[[], None] = lambda: None) -> None:
@@ -59,30 +84,25 @@ def held(world: World) -> dict[int, SwitchTables]:
     return {s.dpid: holds[name] for name, s in world.hardware.switches.items() if s.dpid in known}
 
 
-def stay(before: Fabric, after: Fabric) -> Iterator[tuple[Nic, Nic]]:
-    """Pairs that are what they were."""
-    dpids = {s.name: s.dpid for f in (before,) for s in f.switches}
-    later = {s.name: s.dpid for s in after.switches}
-
-    def known(nic: Nic, names: Mapping[str, int]) -> object:
-        return nic.addresses, [(names[p.switch], p.port) for p in nic.attachments]
-
-    by_mac = {nic.mac: nic for nic in after.nics}
-    kept = [
-        nic
-        for nic in before.nics
-        if nic.mac in by_mac and known(nic, dpids) == known(by_mac[nic.mac], later)
-    ]
-    return permutations(kept, 2)
+def stay(*versions: Fabric) -> Iterator[tuple[Nic, Nic]]:
+    """Pairs that are the same all along."""
+    nics = [{_known(nic, fabric): nic for nic in fabric.nics} for fabric in versions]
+    same = set(nics[0]).intersection(*nics)
+    return permutations((nic for known, nic in nics[0].items() if known in same), 2)
 
 
-def watched(world: World, before: Fabric, after: Fabric) -> Callable[[], None]:
+def _known(nic: Nic, fabric: Fabric) -> object:
+    ports = tuple((fabric.switch_by_name[p.switch].dpid, p.port) for p in nic.attachments)
+    return nic.mac, nic.addresses, ports
+
+
+def watched(world: World, *versions: Fabric) -> Callable[[], None]:
     """Follows packets of the pairs that stay; the answer fails once one of them gets lost."""
     there = {nic.mac: nic for nic in world.hardware.network.nics}
     probes = world.hardware.probes
     probes.follow(
         Probe(there[a.mac], there[b.mac], packet(a, b, version, dscp))
-        for a, b in stay(before, after)
+        for a, b in stay(*versions)
         for version, dscp in ((4, 0), (6, 26))
     )
     lost = [str(probe) for probe in probes if not probe.arrives]
@@ -154,3 +174,44 @@ def test_an_edit_leaves_what_a_start_would(seed: int) -> None:
 
     fresh = at_rest(after, hardware, stored=stored)
     assert held(world) == held(fresh)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_edits_in_quick_succession(seed: int) -> None:
+    """While the last one is still being planned or rolled out, links fail and the brain crashes."""
+    before = NETWORKS[list(NETWORKS)[seed % len(NETWORKS)]]()
+    editor = Editor(before, random.Random(seed))
+    versions = [before]
+    while len(versions) < 6:
+        getattr(editor, editor.random.choice(KINDS))()
+        if is_whole(editor.fabric):
+            versions.append(editor.fabric)
+        else:
+            editor.fabric = versions[-1]
+    world = at_rest(before, hardware_of(*versions), intents=mixed(before, editor.random))
+    look = watched(world, *versions)
+    calm = editor.random.random() < 0.5
+    for after in versions[1:]:
+        world.edit(after)
+        look()
+        for _ in range(editor.random.randrange(600)):
+            world.step()
+            if calm:
+                look()
+        if not calm:
+            happen = editor.random.choice((world.crash_brain, lambda: flap(world, editor.random)))
+            happen()
+    rest(world, look if calm else lambda: None)
+
+    after = versions[-1]
+    assert held(world) == {after.switch_by_name[n].dpid: t for n, t in world.desired().items()}
+    lost = [str(probe) for probe in world.hardware.probes if not probe.arrives or probe.strays]
+    assert not lost, lost[:5]
+
+
+def flap(world: World, chance: random.Random) -> None:
+    link = chance.choice(world.hardware.network.links).name
+    world.hardware.set_link(link, False)
+    for _ in range(chance.randrange(200)):
+        world.step()
+    world.hardware.set_link(link, True)
