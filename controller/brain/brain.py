@@ -333,6 +333,7 @@ class Brain:
         intents = self._wanted.of(self._book.intents, fabric)
         drained = drained_links(self._drains.drains, fabric)
         self._handle(ev.FabricChanged(fabric, intents, drained))
+        self._ovsdb.edited(fabric)
         self._greet()
 
     def intents_changed(self, revision: int) -> None:
