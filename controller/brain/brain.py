@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,7 +29,7 @@ from controller.engine.work import find_black_holes, make
 from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
 from controller.northbound.book import IntentBook
-from controller.northbound.drains import DrainBook, drained_links
+from controller.northbound.drains import DrainBook, Element, drained_links, renamed_elements
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
@@ -75,6 +75,8 @@ class Brain:
         self._fast, self._proof = fast, proof
         self._ovsdb = ovsdb
         self._processes: dict[str, SessionProcess] = {}
+        # New names of what is drained, edit by edit, as long as they are not in the store.
+        self._renames: list[Mapping[Element, Element]] = []
         self._greet: Callable[[], None] = lambda: None
         self._statuses: asyncio.Queue[cmd.SetStatus] = asyncio.Queue()
         self._plans: asyncio.Queue[cmd.StorePlan] = asyncio.Queue()
@@ -318,7 +320,22 @@ class Brain:
             return None
 
     def drains_changed(self) -> None:
-        self._handle(ev.DrainsChanged(drained_links(self._drains.drains, self._engine.fabric)))
+        self._handle(ev.DrainsChanged(self._drained_links(self._engine.fabric)))
+
+    def _drained_links(self, fabric: Fabric) -> frozenset[str]:
+        return drained_links(self._drained(), fabric)
+
+    def _drained(self) -> list[Element]:
+        """What people have drained, by the names of today."""
+        elements = list(self._drains.drains)
+        for names in self._renames:
+            elements = [names.get(each, each) for each in elements]
+        return elements
+
+    async def _rename_drains(self) -> None:
+        while self._renames:
+            await self._durably(partial(self._drains.rename, self._renames[0]))
+            del self._renames[0]
 
     def fabric_changed(self, fabric: Fabric) -> None:
         """The topology was edited: go on with this fabric, whose version need not be set. It must
@@ -330,9 +347,14 @@ class Brain:
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
         for worker in (self._fast, self._proof):
             worker.go_on_with(fabric)
+        renamed = renamed_elements(engine.fabric, fabric)
+        if any(element in renamed for element in self._drained()):
+            self._renames.append(renamed)
+            if len(self._renames) == 1:
+                self._spawn(self._rename_drains())
         intents = self._wanted.of(self._book.intents, fabric)
-        drained = drained_links(self._drains.drains, fabric)
-        self._handle(ev.FabricChanged(fabric, intents, drained))
+        self._handle(ev.FabricChanged(fabric, intents, self._drained_links(fabric)))
+        self._ovsdb.edited(fabric)
         self._greet()
 
     def intents_changed(self, revision: int) -> None:

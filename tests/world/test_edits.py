@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 
 from controller.dataplane.tables import SwitchTables
-from controller.fabric.model import Fabric, Nic
-from controller.intents.model import Connectivity, IntentSpec, IntentState, Selector
+from controller.fabric.model import Fabric, Link, Nic
+from controller.intents.model import (
+    Connectivity,
+    IntentSpec,
+    IntentState,
+    OnShortage,
+    PointToPoint,
+    Protection,
+    Selector,
+)
 from controller.optimizer.plan import Plan
 from tests.dataplane import fabrics
 from tests.dataplane.fabrics import packet
@@ -25,6 +34,23 @@ NETWORKS: Mapping[str, Callable[[], Fabric]] = {
     "dual-homed": lambda: fabrics.dual_homed(4, 2),
     "random": lambda: fabrics.random_graph(random.Random(4), 5, 3),
 }
+
+
+def mixed(fabric: Fabric, chance: random.Random) -> Mapping[str, IntentSpec]:
+    """Besides connectivity, flows with paths of their own, some of which will lose their ends."""
+    hosts = sorted(fabric.host_by_name)
+    out = dict(ALL)
+    for name in ("p", "q"):
+        source, destination = chance.sample(hosts, 2)
+        out[name] = PointToPoint(
+            Selector(hosts=(source,)),
+            Selector(hosts=(destination,)),
+            rate_bps=chance.choice((0.0, 3e8)),
+            protection=chance.choice(tuple(Protection)),
+            bidirectional=chance.random() < 0.5,
+            on_shortage=chance.choice(tuple(OnShortage)),
+        )
+    return out
 
 
 def rest(world: World, each_step: Callable[[], None] = lambda: None) -> None:
@@ -59,30 +85,25 @@ def held(world: World) -> dict[int, SwitchTables]:
     return {s.dpid: holds[name] for name, s in world.hardware.switches.items() if s.dpid in known}
 
 
-def stay(before: Fabric, after: Fabric) -> Iterator[tuple[Nic, Nic]]:
-    """Pairs that are what they were."""
-    dpids = {s.name: s.dpid for f in (before,) for s in f.switches}
-    later = {s.name: s.dpid for s in after.switches}
-
-    def known(nic: Nic, names: Mapping[str, int]) -> object:
-        return nic.addresses, [(names[p.switch], p.port) for p in nic.attachments]
-
-    by_mac = {nic.mac: nic for nic in after.nics}
-    kept = [
-        nic
-        for nic in before.nics
-        if nic.mac in by_mac and known(nic, dpids) == known(by_mac[nic.mac], later)
-    ]
-    return permutations(kept, 2)
+def stay(*versions: Fabric) -> Iterator[tuple[Nic, Nic]]:
+    """Pairs that are the same all along."""
+    nics = [{_known(nic, fabric): nic for nic in fabric.nics} for fabric in versions]
+    same = set(nics[0]).intersection(*nics)
+    return permutations((nic for known, nic in nics[0].items() if known in same), 2)
 
 
-def watched(world: World, before: Fabric, after: Fabric) -> Callable[[], None]:
+def _known(nic: Nic, fabric: Fabric) -> object:
+    ports = tuple((fabric.switch_by_name[p.switch].dpid, p.port) for p in nic.attachments)
+    return nic.mac, nic.addresses, ports
+
+
+def watched(world: World, *versions: Fabric) -> Callable[[], None]:
     """Follows packets of the pairs that stay; the answer fails once one of them gets lost."""
     there = {nic.mac: nic for nic in world.hardware.network.nics}
     probes = world.hardware.probes
     probes.follow(
         Probe(there[a.mac], there[b.mac], packet(a, b, version, dscp))
-        for a, b in stay(before, after)
+        for a, b in stay(*versions)
         for version, dscp in ((4, 0), (6, 26))
     )
     lost = [str(probe) for probe in probes if not probe.arrives]
@@ -154,3 +175,143 @@ def test_an_edit_leaves_what_a_start_would(seed: int) -> None:
 
     fresh = at_rest(after, hardware, stored=stored)
     assert held(world) == held(fresh)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_edits_in_quick_succession(seed: int) -> None:
+    """While the last one is still being planned or rolled out, links fail and the brain crashes."""
+    before = NETWORKS[list(NETWORKS)[seed % len(NETWORKS)]]()
+    editor = Editor(before, random.Random(seed))
+    versions = [before]
+    while len(versions) < 6:
+        getattr(editor, editor.random.choice(KINDS))()
+        if is_whole(editor.fabric):
+            versions.append(editor.fabric)
+        else:
+            editor.fabric = versions[-1]
+    world = at_rest(before, hardware_of(*versions), intents=mixed(before, editor.random))
+    look = watched(world, *versions)
+    calm = editor.random.random() < 0.5
+    for after in versions[1:]:
+        world.edit(after)
+        look()
+        for _ in range(editor.random.randrange(600)):
+            world.step()
+            if calm:
+                look()
+        if not calm:
+            happen = editor.random.choice((world.crash_brain, lambda: flap(world, editor.random)))
+            happen()
+    rest(world, look if calm else lambda: None)
+
+    after = versions[-1]
+    assert held(world) == {after.switch_by_name[n].dpid: t for n, t in world.desired().items()}
+    lost = [str(probe) for probe in world.hardware.probes if not probe.arrives or probe.strays]
+    assert not lost, lost[:5]
+
+
+def flap(world: World, chance: random.Random) -> None:
+    link = chance.choice(world.hardware.network.links).name
+    world.hardware.set_link(link, False)
+    for _ in range(chance.randrange(200)):
+        world.step()
+    world.hardware.set_link(link, True)
+
+
+def test_an_intent_that_loses_an_end_says_which_and_gets_it_back() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    after = replace(before, hosts=before.hosts[:-1])
+    intents: Mapping[str, IntentSpec] = {
+        "three": Connectivity(Selector(hosts=("h1", "h2", "h3"))),
+        "two": Connectivity(Selector(hosts=("h1", "h3"))),
+    }
+    world = at_rest(before, before, intents=intents)
+    world.edit(after)
+    rest(world)
+    three, two = world.statuses["three"], world.statuses["two"]
+    assert three.state is IntentState.DEGRADED
+    assert "no host 'h3'" in three.message
+    assert two.state is IntentState.REJECTED
+    assert "no host 'h3'" in two.message
+    assert held(world) == {
+        after.switch_by_name[n].dpid: tables for n, tables in world.desired().items()
+    }
+    world.edit(before)
+    rest(world)
+    assert {status.state for status in world.statuses.values()} == {IntentState.ACTIVE}
+
+
+def test_what_is_known_of_links_stays_through_new_names_and_another_order() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    editor = Editor(before, random.Random(1))
+    for kind in ("reorder", "swap_names", "describe", "turn_link"):
+        getattr(editor, kind)()
+    after = editor.fabric
+    world = at_rest(before, before)
+    cut = before.links[0]
+    world.hardware.set_link(cut.name, False)
+    rest(world)
+    batches = world.batches
+    world.edit(after)
+    rest(world)
+    assert world.batches == batches
+    dpids = {before.switch_by_name[end.switch].dpid for end in (cut.a, cut.b)}
+    down = [arc for arc in after.arcs if not world.engine.link_state.up[arc.index]]
+    assert len(down) == 2
+    for arc in down:
+        ends = {after.switch_by_name[end.switch].dpid for end in (arc.tail, arc.head)}
+        assert ends == dpids
+    # What the repair has taken away comes back with the link.
+    world.hardware.set_link(cut.name, True)
+    rest(world)
+    assert world.engine.link_state.up.all()
+    assert world.batches > batches
+
+
+def test_traffic_moves_for_more_capacity_only_where_it_is_worth_it() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    hardware = before
+
+    def with_first(bps: float) -> Fabric:
+        first, *others = before.links
+        return replace(before, links=(replace(first, capacity_bps=bps), *others))
+
+    world = World(before, 1, strategy="auto", metrics=False, hardware=hardware, intents=ALL)
+    rest(world)
+    batches = world.batches
+    world.edit(with_first(0.99e9))
+    rest(world)
+    assert world.batches == batches
+    world.edit(with_first(1e8))
+    rest(world)
+    assert world.batches > batches
+
+
+def test_a_switch_of_a_new_name_is_known_after_a_restart() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    world = at_rest(before, before)
+    after = edited("swap_names", before, seed=1)
+    again = at_rest(after, before, stored=world.stored)
+    assert again.engine.plan is not None
+    assert world.stored is not None
+    assert again.engine.plan.id == world.stored.id
+    assert held(again) == held(world)
+
+
+def test_a_link_that_has_come_is_used() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    editor = Editor(before, random.Random(1))
+    editor.fabric = replace(
+        before, links=(*before.links, Link("new", editor.port("l0"), editor.port("l1"), 1e9, 0.0))
+    )
+    after = editor.fabric
+    world = at_rest(before, hardware_of(before, after))
+    world.edit(after)
+    rest(world)
+    plan = world.engine.plan
+    assert plan is not None
+    port = after.links[-1].a
+    trees = {(t.egress, t.id) for t in plan.trees if t.next_port.get("l0") == port.port}
+    number = {e.members: e.id for e in plan.egresses}
+    row = {key: w for key, w in plan.weights.items() if key.ingress == "l0"}
+    assert any((number[key.egress], tree) in trees for key, w in row.items() for tree in w)
