@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 
 from controller.fabric import quantities
 from controller.fabric.addresses import GATEWAY_IPV4, GATEWAY_IPV6, GATEWAY_MAC, NUMBERS
-from controller.fabric.model import IpAddress, PortRef
+from controller.fabric.model import STRATEGIES, IpAddress, PortRef
 
 T = TypeVar("T")
 
@@ -46,6 +46,7 @@ TimeS = Annotated[float, PlainValidator(quantities.time_s)]
 BfdIntervalMs = Annotated[int, PlainValidator(quantities.bfd_interval_ms)]
 Ovsdb = Annotated[str, PlainValidator(quantities.ovsdb)]
 Entries = Annotated[int, _number(1, 2**32 - 1, "number of table entries")]
+Strategy = Annotated[str, PlainValidator(quantities.strategy)]
 Dscp = Annotated[int, _number(0, 63, "DSCP")]
 BfdMultiplier = Annotated[int, _number(1, 255, "multiplier of BFD")]
 # Open vSwitch's linux-htb has that many queues on a port.
@@ -211,6 +212,7 @@ class FabricSpec(Spec):
     """Was put in place of the elements before this is looked at (``fabric/generate``)."""
     defaults: Optional[Defaults] = Defaults()
     gateway: Optional[Gateway] = Gateway()
+    strategy: Strategy = STRATEGIES[0]
     classes: Named[ClassSpec] = {}
     switches: Annotated[dict[Name, Optional[SwitchSpec]], Field(min_length=1, max_length=NUMBERS)]
     hosts: Named[HostSpec] = {}

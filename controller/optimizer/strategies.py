@@ -1,0 +1,56 @@
+"""All strategies by name: arrays in, a certified solution out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from controller.optimizer import linear, portfolio, stopwatch
+from controller.optimizer.baselines import BASELINES, shares
+from controller.optimizer.certificate import Solution, finish
+from controller.optimizer.paths import Paths, check_paths
+from controller.optimizer.problem import Demand, Floats, Network, check_demand, check_network
+
+Strategy = Callable[[Network, Demand, Paths, Floats | None], Solution]
+
+
+def _baseline(
+    name: str, network: Network, demand: Demand, paths: Paths, start: Floats | None = None
+) -> Solution:
+    """``start`` does not matter. The bound is that of the best shares over the same paths, so the
+    gap says what the baseline loses."""
+    found = portfolio.optimum(network, demand, paths)
+    began = stopwatch.now()
+    share = shares(name, network, demand, paths)
+    found.seconds += stopwatch.now() - began
+    return finish(network, demand, paths, share, found, f"{name} (bound: {found.solver})")
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "auto": portfolio.solve,
+    "exact": linear.solve,
+    **{name: partial(_baseline, name) for name in BASELINES},
+}
+
+
+def solve(
+    name: str, network: Network, demand: Demand, paths: Paths, start: Floats | None = None
+) -> Solution:
+    """Shares by the strategy of that name; equal arrays give equal shares. ``start[P]`` are shares
+    to begin from, such as those in force.
+
+    Raises ValueError for a name that is none, and for arrays that make no sense.
+    """
+    if name not in STRATEGIES:
+        raise ValueError(f"unknown strategy {name!r}: use one of {', '.join(STRATEGIES)}")
+    check_network(network)
+    check_demand(network, demand)
+    check_paths(network, demand, paths)
+    if start is not None and not (len(start) == len(paths) and (np.isfinite(start)).all()):
+        raise ValueError(
+            f"{len(start)} shares to begin from, some of them no numbers, for "
+            f"{len(paths)} paths: give a finite one for each"
+        )
+    return STRATEGIES[name](network, demand, paths, start)
