@@ -79,7 +79,7 @@ def make_plan(
     if previous is not None and link_state is not None:
         previous = replace(previous, pins=swap_dead(previous, fabric, link_state))
     network = network_of(fabric, link_state)
-    tell("flows placed")
+    tell("placing flows")
     placement = place(fabric, _nominal(fabric, network), demands.flows, previous)
     before = {e.members: e.id for e in previous.egresses} if previous is not None else {}
     wanted = sorted({key.egress for key in demands.keys} | {f.egress for f in demands.flows})
@@ -90,7 +90,7 @@ def make_plan(
     sources = {fabric.switch_index[key.ingress] for key in demands.keys}
     position = {numbers[egress]: g for g, egress in enumerate(egresses)}
     reserved = _by_egress(held.trees, position)
-    tell("trees grown")
+    tell("growing trees")
     grown = forest.grow(
         sound_network_of(fabric, link_state),
         members,
@@ -112,10 +112,10 @@ def make_plan(
     network = left(network, pinned)
     demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
     paths = trace(network, grown, demand)
-    tell("solved")
+    tell("solving")
     start = _shares(previous, demands, grown, paths) if previous is not None else None
     solution = strategies.solve(strategy, network, demand, paths, start)
-    tell("rounded to buckets")
+    tell("rounding weights")
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from controller.optimizer import linear, portfolio, stopwatch
 from controller.optimizer.baselines import BASELINES, shares
-from controller.optimizer.certificate import Solution, finish
+from controller.optimizer.certificate import Found, Solution, finish
 from controller.optimizer.paths import Paths, check_paths
 from controller.optimizer.problem import Demand, Floats, Network, check_demand, check_network
 
 Strategy = Callable[[Network, Demand, Paths, Floats | None], Solution]
 
 
+def baseline(name: str, network: Network, demand: Demand, paths: Paths, best: Found) -> Solution:
+    """One of ``BASELINES`` under the bound of the ``best`` shares over the same paths, so that the
+    gap says what it loses. The seconds are its own."""
+    began = stopwatch.now()
+    share = shares(name, network, demand, paths)
+    found = replace(best, seconds=stopwatch.now() - began)
+    return finish(network, demand, paths, share, found, f"{name} (bound: {best.solver})")
+
+
 def _baseline(
     name: str, network: Network, demand: Demand, paths: Paths, start: Floats | None = None
 ) -> Solution:
-    """``start`` does not matter. The bound is that of the best shares over the same paths, so the
-    gap says what the baseline loses."""
-    found = portfolio.optimum(network, demand, paths)
-    began = stopwatch.now()
-    share = shares(name, network, demand, paths)
-    found.seconds += stopwatch.now() - began
-    return finish(network, demand, paths, share, found, f"{name} (bound: {found.solver})")
+    """``start`` does not matter."""
+    return baseline(name, network, demand, paths, portfolio.optimum(network, demand, paths))
 
 
 STRATEGIES: Mapping[str, Strategy] = {

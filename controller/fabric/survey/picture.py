@@ -12,6 +12,8 @@ from controller.fabric.quantities import rate_text
 from controller.fabric.survey.tiers import tiers
 
 _BOX, _ROW, _COLUMN, _MARGIN = (86, 26), 130, 104, 40
+_IDLE = "#64748b"
+_HEAT = ((1.0, "#7f1d1d"), (0.8, "#dc2626"), (0.5, "#d97706"), (1e-9, "#16a34a"), (-1.0, _IDLE))
 _COLOURS = ("#dbeafe", "#dcfce7", "#fef3c7", "#fae8ff", "#fee2e2")
 
 
@@ -32,9 +34,9 @@ def dot(fabric: Fabric) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def svg(fabric: Fabric) -> str:
+def svg(fabric: Fabric, used: Mapping[str, float] | None = None) -> str:
     """Tiers as rows; a fabric of one tier as its links pull it together. A title on each element
-    says what it is."""
+    says what it is. Links get colours by how much of each is ``used``, by its name."""
     at, level = _places(fabric)
     right = max((x for x, _ in at.values()), default=0) + _BOX[0] + _MARGIN
     bottom = max((y for _, y in at.values()), default=0) + _BOX[1] + _MARGIN + 20
@@ -48,10 +50,12 @@ def svg(fabric: Fabric) -> str:
     for link in fabric.links:
         (ax, ay), (bx, by) = at[link.a.switch], at[link.b.switch]
         width = 0.6 + 1.8 * link.capacity_bps / fastest
-        title = escape(f"{link.name} {rate_text(link.capacity_bps)}")
+        share = None if used is None else used.get(link.name, 0.0)
+        said = "" if share is None else f", {100 * share:.1f} % used"
+        title = escape(f"{link.name} {rate_text(link.capacity_bps)}{said}")
         out.append(
             f'<line x1="{ax + _BOX[0] / 2:.1f}" y1="{ay + _BOX[1] / 2:.1f}" '
-            f'x2="{bx + _BOX[0] / 2:.1f}" y2="{by + _BOX[1] / 2:.1f}" stroke="#64748b" '
+            f'x2="{bx + _BOX[0] / 2:.1f}" y2="{by + _BOX[1] / 2:.1f}" stroke="{_heat(share)}" '
             f'stroke-width="{width:.1f}"><title>{title}</title></line>'
         )
     for name, (x, y) in at.items():
@@ -71,6 +75,12 @@ def svg(fabric: Fabric) -> str:
                 f'text-anchor="middle">{escape(some)}</text>'
             )
     return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def _heat(share: float | None) -> str:
+    if share is None:
+        return _IDLE
+    return next(colour for least, colour in _HEAT if share >= least)
 
 
 def _places(fabric: Fabric) -> tuple[Mapping[str, tuple[float, float]], Mapping[str, int]]:
