@@ -103,12 +103,16 @@ def _measured(
     fabric: Fabric, given: Sequence[Traffic], allowed: Demands | None, said: str
 ) -> Inputs:
     pins = _pins(allowed) if allowed is not None else {}
+    peers = _peers(allowed) if allowed is not None else None
     rate: dict[DemandKey, float] = defaultdict(float)
-    local = pinned = 0.0
+    local = pinned = stray = 0.0
     for each in given:
         ports = pins.get((each.source, each.target), frozenset())
         if 0 in ports or (each.protocol == UDP and each.source_port in ports):
             pinned += each.rate_bps
+            continue
+        if peers is not None and not any(each.target in some for some in peers[each.source]):
+            stray += each.rate_bps
             continue
         near, far = (fabric.nic_by_id[nic].attachment_set for nic in (each.source, each.target))
         for ingress in near:
@@ -123,8 +127,17 @@ def _measured(
         return Inputs(fabric, demands, said, False, local)
     rates = tuple(rate.get(key, 0.0) for key in allowed.keys)
     demands = replace(allowed, rate_bps=rates)
-    stray = sum(rate[key] for key in rate.keys() - set(allowed.keys))
     return Inputs(fabric, demands, said, True, local, pinned, stray)
+
+
+def _peers(demands: Demands) -> Mapping[str, list[frozenset[str]]]:
+    """Whom the intents let each NIC talk to."""
+    found: dict[str, list[frozenset[str]]] = defaultdict(list)
+    for reach in demands.reaches:
+        for side in reach.sides:
+            for nic in side.nics:
+                found[nic].append(side.peers)
+    return found
 
 
 def _pins(demands: Demands) -> Mapping[tuple[str, str], frozenset[int]]:

@@ -16,6 +16,7 @@ from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
 from controller.optimizer.paths import Paths, spread, trace
 from controller.optimizer.problem import Demand, Forest, Network
+from controller.optimizer.reasons import reasons
 from controller.optimizer.scaled import Scaled
 from controller.optimizer.strategies import STRATEGIES
 from tests.optimizer.graphs import demand, groups, leaf_spine, network, networks
@@ -69,6 +70,12 @@ def test_any_prices_give_a_bound(instance: tuple[Network, Forest, Demand], seed:
     rng = np.random.default_rng(seed)
     price = rng.choice([0.0, 1e-300, 1.0, 1e300, -1.0, np.nan, np.inf], len(net.tail))
     bound = certificate.dual_bound(net, asked, paths, price)
+    why = reasons(net, asked, paths, price)
+    assert why.bound == pytest.approx(bound, rel=1e-9)
+    for part in (why.arc_part, why.demand_part):
+        assert ((part >= 0) & (part <= 1)).all()
+        assert part.sum() <= 1 + 1e-9
+    assert (net.capacity_bps[why.arcs] > 0).all()
     for by in ("ecmp", "wcmp", "ssdo"):
         share = shares(by, net, asked, paths)
         none = Found(share, price, by, 0.0)
