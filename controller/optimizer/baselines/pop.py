@@ -26,7 +26,7 @@ def pop(network: Network, demand: Demand, paths: Paths, parts: int = PARTS) -> F
         return share
     routed = paths.demand[paths.starts]
     copies = np.ones(len(demand.source), np.int64)
-    copies[routed] = _copies(demand.rate_bps[routed], parts)
+    copies[routed] = copies_of(demand.rate_bps[routed], parts)
     rng = np.random.default_rng(0)
     first, step = rng.integers(0, parts, len(copies)), 2 * rng.integers(0, parts, len(copies)) + 1
     who = np.repeat(np.arange(len(copies)), copies)
@@ -43,7 +43,7 @@ def pop(network: Network, demand: Demand, paths: Paths, parts: int = PARTS) -> F
     return share
 
 
-def _copies(rate: Floats, parts: int) -> Indices:
+def copies_of(rate: Floats, parts: int) -> Indices:
     """Into how many each demand is split: powers of two, none more than there are parts."""
     largest = float(rate.max(initial=0.0))
     if not largest > 0:
