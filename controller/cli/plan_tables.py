@@ -98,8 +98,8 @@ def _bound(out: Console, report: Mapping[str, Any]) -> None:
         f"No weights over these trees take the worst link below {render.percent(bound['mlu'])}. "
         f"{_count(len(links), 'direction')} of links stand{'s' if len(links) == 1 else ''} in the "
         f"way of more, and {_count(bound['demands'], 'demand')} that ha"
-        f"{'s' if bound['demands'] == 1 else 've'} no way around. Only more capacity there or less "
-        "of that traffic lowers it; PART says what counts most.",
+        f"{'s' if bound['demands'] == 1 else 've'} no way around. More capacity there or less of "
+        "that traffic lowers it, and hardly anything else; PART says what counts most.",
         soft_wrap=True,
     )
     made = render.table("  SENDER", "RECEIVER", ">CAPACITY", ">PART")

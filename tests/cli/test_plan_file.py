@@ -137,6 +137,15 @@ def test_strategies_stand_side_by_side_over_one_bound() -> None:
     assert all(each["mlu"] >= bound for each in found["plans"] for bound in bounds)
 
 
+def test_the_traffic_that_is_shipped_fits_the_topologies_and_intents_that_it_names() -> None:
+    rings = str(TOPOLOGIES / "traffic" / "two-rings.yaml")
+    for name, bound in (("leaf-spine", 0.2), ("leaf-spine-asymmetric", 20 / 75)):
+        found = report(str(TOPOLOGIES / f"{name}.yaml"), "--intents", JOBS, "--demands", rings)
+        assert found["demands"]["bps"] == pytest.approx(80e6)
+        assert found["demands"]["not_allowed_bps"] == 0
+        assert found["plans"][0]["bound"] == pytest.approx(bound)
+
+
 def test_the_strategy_of_the_topology_is_the_one_that_plans(tmp_path: Path) -> None:
     topology = tmp_path / "fabric.yaml"
     topology.write_text("strategy: round-robin\n" + Path(HALF).read_text())
