@@ -89,6 +89,10 @@ def _key(key: DemandKey) -> dict[str, Any]:
 def _bound(inputs: Inputs, study: Study) -> dict[str, Any]:
     why, arcs, demands = study.reasons, inputs.fabric.arcs, inputs.demands
     first = why.demands[:MOST_DEMANDS].tolist()
+    keys = [demands.keys[d] for d in first]
+    whose: list[tuple[str, ...]] = [()] * len(keys)
+    if inputs.by_intents:
+        whose = intents_between(inputs.fabric, demands, keys)
     return {
         "mlu": why.bound,
         "links": [
@@ -101,13 +105,9 @@ def _bound(inputs: Inputs, study: Study) -> dict[str, Any]:
             | {
                 "bps": demands.rate_bps[d],
                 "part": part,
-                "intents": [
-                    words.short_name(name)
-                    for name in intents_between(inputs.fabric, demands, demands.keys[d])
-                    if inputs.by_intents
-                ],
+                "intents": list(map(words.short_name, names)),
             }
-            for d, part in zip(first, why.demand_part.tolist(), strict=False)
+            for d, part, names in zip(first, why.demand_part.tolist(), whose, strict=False)
         ],
     }
 

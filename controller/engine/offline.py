@@ -97,14 +97,21 @@ def study(
     return Study(plan, tuple(outcomes), why, fair, unroutable(plan, demands))
 
 
-def intents_between(fabric: Fabric, demands: Demands, key: DemandKey) -> tuple[str, ...]:
-    """The intents that let NICs of the two sides talk."""
-    found = []
+def intents_between(
+    fabric: Fabric, demands: Demands, keys: Sequence[DemandKey]
+) -> list[tuple[str, ...]]:
+    """Of each of the keys, the intents that let NICs of its two ends talk."""
+    sides = []
     for reach in demands.reaches:
         for side in reach.sides:
-            near = {fabric.nic_by_id[nic].attachment_set for nic in side.nics}
+            near = {s for nic in side.nics for s in fabric.nic_by_id[nic].attachment_set}
             far = {fabric.nic_by_id[nic].attachment_set for nic in side.peers}
-            if key.egress in far and any(key.ingress in switches for switches in near):
-                found.append(reach.intent)
-                break
-    return tuple(found)
+            sides.append((reach.intent, near, far))
+    return [
+        tuple(
+            dict.fromkeys(
+                intent for intent, near, far in sides if key.ingress in near and key.egress in far
+            )
+        )
+        for key in keys
+    ]
