@@ -109,7 +109,7 @@ def test_at_the_prompt_one_applies_intents_cuts_kills_and_looks(lab: Prompt) -> 
     assert "  ready" in welcome
     run_dir = re.search(r"The lab is in (\S+)\.", welcome)
     assert run_dir is not None and Path(run_dir[1]).is_dir()
-    assert "link leaf1 spine1 down|up" in lab.do("help")
+    assert "cut A B" in (said := lab.do("help")) and "fault KIND KEY=VALUE" in said
 
     assert "dropped" in lab.do("traffic h1 h3 10M flows=256") + lab.do("traffic")
     intents = TOPOLOGIES / "intents" / "two-jobs.yaml"
@@ -121,19 +121,19 @@ def test_at_the_prompt_one_applies_intents_cuts_kills_and_looks(lab: Prompt) -> 
         assert lab.process.poll() is None
     assert line.split()[1:3] == ["leaf1:11", "spine1:1"]
 
-    assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
+    assert lab.do("cut leaf1 spine1") == "leaf1:11-spine1:1 is cut"
     assert delivered(lab.do("traffic")) == 10
     assert "down" in link(lab.do("links"), "leaf1:11")
     lab.do_until("heald status", "! link leaf1:11-spine1:1 is down")
-    assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
+    assert lab.do("mend leaf1 spine1") == "leaf1:11-spine1:1 is whole"
 
-    assert "has no power" in lab.do("switch spine2 stop")
+    assert "has no power" in lab.do("kill spine2")
     assert "no power" in lab.do("switches")
     lab.do_until("heald status", "spine2 is absent")
-    lab.do("switch spine2 start")
+    lab.do("revive spine2")
     lab.do_until("heald status", "all is well")
 
-    assert "did you mean 'spine2'?" in lab.do("switch spine3 stop")
+    assert "did you mean 'spine2'?" in lab.do("kill spine3")
     lab.type("exit")
     # As with any script, a command that failed is in the exit code.
     assert lab.process.wait(LINE_S) == 1
@@ -150,13 +150,13 @@ def test_a_flow_with_a_path_of_its_own_goes_by_its_backup_when_a_link_is_cut(lab
     lab.do("traffic h1 h8 10M flows=4")
     assert delivered(lab.do("traffic")) == 10
 
-    assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
+    assert lab.do("cut leaf1 spine1") == "leaf1:11-spine1:1 is cut"
     assert delivered(lab.do("traffic")) == 10
     lab.do_until("heald intent get ckpt", after)
     said = lab.do_until("heald intent explain ckpt", "NotDisjoint")
     assert "asked for 20 Mbit/s, protection node; has 20 Mbit/s, protection none" in said
 
-    assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
+    assert lab.do("mend leaf1 spine1") == "leaf1:11-spine1:1 is whole"
     lab.do_until("heald intent explain ckpt", "has what it asked for: 20 Mbit/s, protection node")
     assert delivered(lab.do("traffic")) == 10
 

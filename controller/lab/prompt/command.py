@@ -25,7 +25,7 @@ class Session:
 
     def need_controller(self) -> LabController:
         if self.controller is None:
-            raise LabError("this lab has no controller: it was started with --no-controller")
+            raise LabError("this lab has no controller; `revive controller` starts one")
         if self.controller_killed:
             raise LabError("the controller was killed: `revive controller` starts it again")
         return self.controller

@@ -27,10 +27,8 @@ def answer(session: Session, line: str) -> Answer:
         if own is not None:
             return own
         known = [*COMMANDS, *(usage.split()[0] for usage, _ in session.ground.own_help())]
-        near = did_you_mean(name, known)
-        raise LabError(
-            f"there is no command {name!r}{f'{near} ' if near else '; '}`help` lists all"
-        )
+        near = did_you_mean(name, known) or ";"
+        raise LabError(f"there is no command {name!r}{near} `help` lists all")
     try:
         return command.act(session, words)
     except UsageError:
