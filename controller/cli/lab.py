@@ -167,11 +167,10 @@ def _check(emulated: bool, no_controller: bool, scale: float, pcap: Path | None)
 
 
 def _end_flows(session: Session) -> None:
-    for flowing in session.flowing:
-        try:
-            flowing.stop()
-        except LabError:
-            pass  # It ends with the lab.
+    try:
+        session.ground.stop(session.flowing)
+    except LabError:
+        pass  # They end with the lab.
 
 
 def _failure(text: str) -> SystemExit:

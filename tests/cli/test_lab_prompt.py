@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,15 +14,12 @@ from rich.console import Console
 from controller.cli.live import line, picture
 from controller.cli.prompt import OWN, Prompt
 from controller.cli.prompt_lines import completer, vocabulary
-from controller.emulator.shell.answer import Answer
-from controller.fabric.load import load
-from controller.fabric.model import PortRef
 from controller.lab.errors import LabError
 from controller.lab.prompt.command import Session
-from controller.lab.prompt.ground import Arrived, Echoes, Flow, Way
+from controller.lab.prompt.ground import Way
 from controller.lab.prompt.vocabulary import COMMANDS, answer
+from tests.lab.still_ground import StillGround
 
-TOPOLOGY = Path(__file__).parents[2] / "topologies" / "leaf-spine.yaml"
 WAYS = [
     Way("leaf1:11-spine1:1", "leaf1:11", "spine1:1", "up", 50e6, 47.5e6),
     Way("leaf1:11-spine1:1", "spine1:1", "leaf1:11", "up", 50e6, 5e6),
@@ -34,75 +30,9 @@ WAYS = [
 ]
 
 
-class Sent:
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-
-    def stop(self) -> Arrived:
-        return Arrived(self.flow.rate_bps, self.flow.rate_bps / 2, 0.5, 7, 12.5, 1.0)
-
-
-class StillGround:
-    """A lab in which nothing happens but what is remembered."""
-
-    def __init__(self) -> None:
-        self.fabric = load(TOPOLOGY.read_bytes(), str(TOPOLOGY))
-        self.run_dir = Path("/nowhere")
-        self.now_s = 1.5
-        self.done: list[tuple[Any, ...]] = []
-        self.ended = False
-
-    def has_ended(self) -> bool:
-        return self.ended
-
-    def ways(self, over_s: float) -> Sequence[Way]:
-        return WAYS
-
-    def cut(self, cables: Sequence[str], silently: bool) -> None:
-        self.done.append(("cut", *cables, silently))
-
-    def mend(self, cables: Sequence[str]) -> None:
-        self.done.append(("mend", *cables))
-
-    def cut_now(self) -> Sequence[str]:
-        return ["leaf1:12-spine2:1"]
-
-    def power(self, switch: str, on: bool) -> None:
-        self.done.append(("power", switch, on))
-
-    def swap(self, a: PortRef, b: PortRef) -> str:
-        return f"{a} and {b} are exchanged"
-
-    def send(self, flow: Flow) -> Sent:
-        self.done.append(("send", flow))
-        return Sent(flow)
-
-    def ping(self, source: Any, destination: Any, count: int, version: int) -> Echoes:
-        return Echoes(count, count, 0.25)
-
-    def tcp(self, source: Any, destination: Any, duration_s: float, version: int) -> float:
-        return 40e6
-
-    def exchange(self, ranks: Sequence[Any], steps: Sequence[Any], version: int) -> float:
-        self.done.append(("exchange", [nic.id for nic in ranks], len(steps)))
-        return 2.0
-
-    def shell(self, node: str) -> Sequence[str] | None:
-        return []
-
-    def environment(self) -> Mapping[str, str]:
-        return {}
-
-    def own(self, line: str) -> Answer | None:
-        return Answer(0.0, "faulty") if line.startswith("fault") else None
-
-    def own_help(self) -> Sequence[tuple[str, str]]:
-        return [("fault KIND", "any fault")]
-
-
 @pytest.fixture
 def ground() -> StillGround:
-    return StillGround()
+    return StillGround(ways=WAYS)
 
 
 @pytest.fixture

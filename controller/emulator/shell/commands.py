@@ -205,7 +205,7 @@ def _demands(fleet: Fleet) -> Sequence[Demand]:
 
 _DEMAND_COLUMNS = (
     *("from", "to", "rate_bps", "sent_bps", "delivered_bps", "dropped_bps", "lost_bps"),
-    *("astray_bps", "latency_s", "source_port", "why_astray"),
+    *("astray_bps", "latency_s", "port", "why_astray"),
 )
 
 
@@ -224,7 +224,7 @@ def _flowing(fleet: Fleet) -> _Table:
         latency_s = float(report.latency_s[i])
         # JSON has no word for what is no number.
         latency = None if latency_s != latency_s else latency_s
-        rows.append((*ends, *rates, latency, demand.source_port, why))
+        rows.append((*ends, *rates, latency, demand.port, why))
     return _DEMAND_COLUMNS, rows
 
 

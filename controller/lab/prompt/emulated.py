@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from controller.lab.prompt.ground import Arrived, Echoes, Flow, Way
 _FRAME_BYTES = 1442
 _PING_BPS = 1000.0
 _TCP = 6
-_FIRST_SOURCE_PORT = 20000
+_SOURCE_PORT = 20000
+_FIRST_PORT = 4791
+"""That of RoCE; each further demand to the same NIC has the next."""
 _LOOK_S = 0.1
 """So often a collective looks at its rates, which change with what happens to the network."""
 _STUCK_S = 15.0
@@ -32,7 +35,7 @@ class EmulatedGround:
         self._lab = lab
         self._began_s = time.monotonic()
         self._cut: set[str] = set()
-        self._source_port = _FIRST_SOURCE_PORT
+        self._busy_ports: dict[str, set[int]] = {}
 
     @property
     def fabric(self) -> Fabric:
@@ -85,9 +88,22 @@ class EmulatedGround:
     def send(self, flow: Flow) -> _Sent:
         demand = self._demand(flow.source, flow.destination, flow.rate_bps, flow.version)
         demand |= {"flows": flow.flows, "dscp": flow.dscp, "adapts": False}
-        self._source_port += flow.flows
         self._offer([demand])
-        return _Sent(self, flow, demand)
+        return _Sent(flow, demand, time.monotonic())
+
+    def stop(self, flowing: Sequence[_Sent]) -> Sequence[Arrived]:
+        """Rates are those of now, not of the time that has passed."""
+        try:
+            records = [self._record(each.demand) for each in flowing]
+        finally:
+            self._end([each.demand for each in flowing])
+        found = []
+        for each, record in zip(flowing, records, strict=True):
+            sent, arrived = record["sent_bps"], record["delivered_bps"]
+            lost = 1.0 - arrived / sent if sent else 0.0
+            duration_s = time.monotonic() - each.began_s
+            found.append(Arrived(sent, arrived, lost, None, None, duration_s))
+        return found
 
     def ping(self, source: Nic, destination: Nic, count: int, version: int) -> Echoes:
         """As a trickle in both directions: which share of it arrives, and how late."""
@@ -155,7 +171,9 @@ class EmulatedGround:
         return took_s
 
     def _demand(self, source: Nic, destination: Nic, rate_bps: float, version: int) -> Demand:
-        self._source_port = max(_FIRST_SOURCE_PORT, (self._source_port + 1) % 60000)
+        busy = self._busy_ports.setdefault(destination.id, set())
+        port = next(p for p in range(_FIRST_PORT, 1 << 16) if p not in busy)
+        busy.add(port)
         return {
             "from": source.id,
             "to": destination.id,
@@ -163,7 +181,8 @@ class EmulatedGround:
             "version": version,
             "flows": 1,
             "frame_bytes": _FRAME_BYTES,
-            "source_port": self._source_port,
+            "source_port": _SOURCE_PORT,
+            "port": port,
         }
 
     def _offer(self, demands: Sequence[Demand]) -> None:
@@ -171,6 +190,8 @@ class EmulatedGround:
 
     def _end(self, demands: Sequence[Demand]) -> None:
         self._lab.command(f"traffic stop {self._file(demands)}")
+        for demand in demands:
+            self._busy_ports[demand["to"]].discard(demand["port"])
 
     def _file(self, demands: Sequence[Demand]) -> Path:
         # JSON is YAML.
@@ -180,7 +201,7 @@ class EmulatedGround:
 
     def _records(self) -> Mapping[tuple[Any, ...], dict[str, Any]]:
         found = self._lab.command("traffic").records()
-        return {(each["from"], each["to"], each["source_port"]): each for each in found}
+        return {(each["from"], each["to"], each["port"]): each for each in found}
 
     def _record(self, demand: Demand) -> dict[str, Any]:
         found = self._records().get(_key(demand))
@@ -207,23 +228,14 @@ class EmulatedGround:
         return [(usage, what.strip()) for usage, _, what in parts if usage != "help [COMMAND]"]
 
 
+@dataclass(frozen=True, slots=True)
 class _Sent:
     """A fluid under way."""
 
-    def __init__(self, ground: EmulatedGround, flow: Flow, demand: Demand) -> None:
-        self.flow = flow
-        self._ground = ground
-        self._demand = demand
-        self._began_s = time.monotonic()
-
-    def stop(self) -> Arrived:
-        """Its rates are those of now, not of the time that has passed."""
-        record = self._ground._record(self._demand)
-        self._ground._end([self._demand])
-        sent, arrived = record["sent_bps"], record["delivered_bps"]
-        lost = 1.0 - arrived / sent if sent else 0.0
-        return Arrived(sent, arrived, lost, None, None, time.monotonic() - self._began_s)
+    flow: Flow
+    demand: Demand
+    began_s: float
 
 
 def _key(demand: Demand) -> tuple[Any, ...]:
-    return demand["from"], demand["to"], demand["source_port"]
+    return demand["from"], demand["to"], demand["port"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from controller.emulator.shell.answer import Answer
 from controller.fabric.model import Fabric, Nic, PortRef
@@ -61,8 +61,6 @@ class Flowing(Protocol):
     @property
     def flow(self) -> Flow: ...
 
-    def stop(self) -> Arrived: ...
-
 
 @dataclass(frozen=True, slots=True)
 class Echoes:
@@ -105,6 +103,10 @@ class Ground(Protocol):
         """In words, what is joined to what now."""
 
     def send(self, flow: Flow) -> Flowing: ...
+
+    def stop(self, flowing: Sequence[Any]) -> Sequence[Arrived]:
+        """End these (which it has given out) at the same time, and say what of each arrived."""
+        ...
 
     def ping(self, source: Nic, destination: Nic, count: int, version: int) -> Echoes: ...
 

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,11 @@ class OpenVSwitchGround:
         udp.start()
         busy.add(port)
         return _Sent(flow, udp, busy, port)
+
+    def stop(self, flowing: Sequence[_Sent]) -> Sequence[Arrived]:
+        # At once: what goes on alone has the links for itself.
+        with ThreadPoolExecutor(max(1, len(flowing))) as pool:
+            return list(pool.map(_Sent.stop, flowing))
 
     def ping(self, source: Nic, destination: Nic, count: int, version: int) -> Echoes:
         lab = self._lab

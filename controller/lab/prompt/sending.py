@@ -14,13 +14,13 @@ from controller.lab.collectives import ALGORITHMS, side_by_side
 from controller.lab.errors import LabError
 from controller.lab.prompt import words as w
 from controller.lab.prompt.command import Command, Session, UsageError
-from controller.lab.prompt.ground import Arrived, Flow
+from controller.lab.prompt.ground import Flow, Flowing
 
 _FLOOD_S = 5.0
 _TCP_S = 5.0
 _PINGS = 3
 _INTENT = "lab"
-_ACTIVE_S = 30.0
+_ACTIVE_S = 60.0
 
 _VERSION: Mapping[str, Callable[[str], Any]] = {"version": w.whole(4, 6)}
 _COLUMNS = ("from", "to", "sent_bps", "arrived_bps", "lost_share", "lost_packets", "silence_ms")
@@ -55,7 +55,7 @@ def _flood(session: Session, words: Sequence[str]) -> Answer:
         time.sleep(options.get("for", _FLOOD_S))
     except KeyboardInterrupt:
         pass  # What arrived until then is said.
-    return _arrived(session, [(flow, sent.stop())])
+    return _arrived(session, [sent])
 
 
 def _stop(session: Session, words: Sequence[str]) -> Answer:
@@ -64,13 +64,15 @@ def _stop(session: Session, words: Sequence[str]) -> Answer:
     flowing, session.flowing = session.flowing, []
     if not flowing:
         return session.say("nothing is flowing")
-    return _arrived(session, [(each.flow, each.stop()) for each in flowing])
+    return _arrived(session, flowing)
 
 
-def _arrived(session: Session, found: Sequence[tuple[Flow, Arrived]]) -> Answer:
+def _arrived(session: Session, flowing: Sequence[Flowing]) -> Answer:
+    """Ends them."""
     rows = []
     hints = []
-    for flow, arrived in found:
+    for each, arrived in zip(flowing, session.ground.stop(flowing), strict=True):
+        flow = each.flow
         ends = flow.source.id, flow.destination.id
         rates = arrived.sent_bps, arrived.arrived_bps, arrived.lost_share
         rows.append((*ends, *rates, arrived.lost_packets, arrived.silence_ms))
