@@ -15,7 +15,14 @@ from pathlib import Path
 from oslo_config import cfg
 
 GROUP = "fabric"
-STRATEGIES = ("auto", "exact", "ecmp", "protect-link", "protect-node", "protect-srlg")
+STRATEGIES = (
+    "auto",
+    "exact",
+    *("ecmp", "equal-split", "wcmp", "pop", "ssdo"),
+    *("ecmp-hash", "round-robin", "least-loaded"),
+    *("protect-link", "protect-node", "protect-srlg"),
+)
+"""As in ``controller.fabric.model``, which this process does not load."""
 EMBEDDED = "embedded"
 LISTEN_HOST = "127.0.0.1"
 LISTEN_PORT = 6653
@@ -57,11 +64,9 @@ _OPTIONS = [
     ),
     cfg.StrOpt(
         "strategy",
-        default="auto",
         choices=STRATEGIES,
-        help="how paths are weighted: auto (optimised, the default), exact (by OR-Tools alone), "
-        "ecmp (equally), or protect-link, protect-node, protect-srlg: so that the worst link "
-        "carries least after any single failure of a link, a switch as well, a risk group as well",
+        help="how paths are weighted: auto (optimised), exact (by OR-Tools alone), ecmp (equally) "
+        "and other baselines, or against single failures (protect-link, -node, -srlg) (default: strategy in the topology file, or auto)",
     ),
 ]
 
@@ -81,7 +86,7 @@ class Options:
     state_dir: Path
     metrics: bool
     poll_interval_s: float
-    strategy: str
+    strategy: str | None
 
 
 def register(conf: cfg.ConfigOpts) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import gc
 import logging
@@ -36,9 +37,8 @@ def die_with_parent(parent_pid: int) -> None:
 
 
 def _begin(parent_pid: int, niceness: int, fabric: bytes) -> None:
-    global _fabric
     die_with_parent(parent_pid)
-    _fabric = pickle.loads(fabric)
+    _take(fabric)
     # Ctrl-C reaches the whole process group; the brain decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
@@ -59,13 +59,18 @@ def _warm(compiles: bool) -> int:
     return os.getpid()
 
 
+def _take(fabric: bytes) -> None:
+    global _fabric
+    _fabric = pickle.loads(fabric)
+
+
 def _on_fabric(function: Callable[[Any], R], asked: Any) -> R:
     assert _fabric is not None
     return function(replace(asked, fabric=_fabric))
 
 
 _fabric: Fabric | None = None
-"""In a worker, the fabric that it was started with."""
+"""In a worker, the fabric that it was given last."""
 
 
 class Worker:
@@ -107,6 +112,14 @@ class Worker:
         """Returns once the process is ready."""
         self.pid = await self.run(_warm, self._compiles)
 
+    def go_on_with(self, fabric: Fabric) -> None:
+        """What is asked for from now on is of this fabric."""
+        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+        for pool in filter(None, (self._pool, self._spare)):
+            # Where one is broken, the next process begins with it.
+            with contextlib.suppress(BrokenProcessPool):
+                pool.submit(_take, self._fabric)
+
     async def keep(self) -> None:
         """Replace a process that has died before a call has to wait for it, and the standby that
         has taken its place; never returns."""
@@ -128,6 +141,8 @@ class Worker:
             _kill(spare)
             raise
         else:
+            # Nothing comes between this and the next call.
+            spare.submit(_take, self._fabric)
             self._spare = spare
 
     async def ask(self, function: Callable[[Q], R], asked: Q) -> R:

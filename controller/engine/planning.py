@@ -9,6 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from controller.dataplane.policy import admitted
+from controller.engine.names import made_for
 from controller.engine.numbering import numbered, retired, taken
 from controller.engine.path_trees import PathTrees
 from controller.engine.pin_repair import swap_dead
@@ -25,9 +26,9 @@ from controller.engine.view import (
 )
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets, ecmp, forest, linear, portfolio, robust
+from controller.optimizer import buckets, forest, robust, strategies
 from controller.optimizer.audit import Audit, audit
-from controller.optimizer.certificate import Solution, gap
+from controller.optimizer.certificate import gap
 from controller.optimizer.paths import Paths, normalised, spread, trace
 from controller.optimizer.plan import (
     PATH_TREES,
@@ -39,16 +40,10 @@ from controller.optimizer.plan import (
     PlannedEgress,
     PlannedTree,
 )
-from controller.optimizer.problem import Demand, Forest, Ints, Network
+from controller.optimizer.problem import Forest, Ints, Network
 from controller.optimizer.reservation import Protection
 from controller.telemetry.link_state import Floats, LinkState
 
-Strategy = Callable[[Network, Demand, Paths, Floats | None], Solution]
-STRATEGIES: Mapping[str, Strategy] = {
-    "auto": portfolio.solve,
-    "exact": linear.solve,
-    "ecmp": ecmp.solve,
-}
 PROTECTING: Mapping[str, Protection] = {
     "protect-link": Protection.LINK,
     "protect-node": Protection.NODE,
@@ -60,6 +55,10 @@ EGRESSES = range(1 << 14)
 ZONES = range(1, 1 << 30)
 
 
+def _untold(stage: str) -> None:
+    pass
+
+
 def make_plan(
     fabric: Fabric,
     demands: Demands,
@@ -69,6 +68,7 @@ def make_plan(
     settled: bool = False,
     strategy: str = "auto",
     plan_id: int,
+    tell: Callable[[str], None] = _untold,
 ) -> Plan:
     """The plan for these snapshots; equal inputs make equal plans, but for the seconds they took.
 
@@ -83,15 +83,14 @@ def make_plan(
     The certificate is of that: with the pins as they are and each link as much smaller as they have
     reserved there, no shares over these trees have an MLU below its bound.
 
-    Raises ValueError for an unknown strategy or when egress, tree or zone numbers run out.
+    ``tell`` is called as each stage begins. Raises ValueError for an unknown strategy or when
+    egress, tree or zone numbers run out.
     """
-    if strategy not in STRATEGIES and strategy not in PROTECTING:
-        known = ", ".join((*STRATEGIES, *PROTECTING))
-        raise ValueError(f"unknown strategy {strategy!r}: use one of {known}")
     held = taken(previous, settled)
     if previous is not None and link_state is not None:
         previous = replace(previous, pins=swap_dead(previous, fabric, link_state))
     network = network_of(fabric, link_state)
+    tell("placing flows")
     placement = place(fabric, _nominal(fabric, network), demands.flows, previous)
     before = {e.members: e.id for e in previous.egresses} if previous is not None else {}
     wanted = sorted({key.egress for key in demands.keys} | {f.egress for f in demands.flows})
@@ -102,6 +101,7 @@ def make_plan(
     sources = {fabric.switch_index[key.ingress] for key in demands.keys}
     position = {numbers[egress]: g for g, egress in enumerate(egresses)}
     reserved = _by_egress(held.trees, position)
+    tell("growing trees")
     grown = forest.grow(
         sound_network_of(fabric, link_state),
         members,
@@ -123,6 +123,7 @@ def make_plan(
     network = left(network, pinned)
     demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
     paths = trace(network, grown, demand)
+    tell("solving")
     start = _shares(previous, demands, grown, paths) if previous is not None else None
     failures = single_failures(fabric, PROTECTING.get(strategy, Protection.NONE))
     against = [failure.arcs for failure in failures]
@@ -130,7 +131,8 @@ def make_plan(
         protected = robust.protect(network, demand, paths, against, start)
         solution, failed_bound = protected.solution, protected.bound
     else:
-        solution, failed_bound = STRATEGIES[strategy](network, demand, paths, start), 0.0
+        solution, failed_bound = strategies.solve(strategy, network, demand, paths, start), 0.0
+    tell("rounding weights")
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)
     failed = _worst(failures, audit(network, demand, paths, _spread(paths, units), against))
@@ -158,6 +160,7 @@ def make_plan(
         pins=pins,
         asked=digests(demands.flows),
         refused=placement.refused,
+        made_for=made_for(fabric, demands.flows),
     )
 
 
