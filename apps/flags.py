@@ -66,7 +66,8 @@ _OPTIONS = [
         "strategy",
         choices=STRATEGIES,
         help="how paths are weighted: auto (optimised), exact (by OR-Tools alone), ecmp (equally) "
-        "and other baselines, or against single failures (protect-link, -node, -srlg) (default: strategy in the topology file, or auto)",
+        "and other baselines, or against single failures: protect-link, -node, -srlg "
+        "(default: strategy in the topology file, or auto)",
     ),
 ]
 

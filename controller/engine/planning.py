@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from controller.engine.pin_repair import swap_dead
 from controller.engine.pinned import left, on_primaries
 from controller.engine.placing import Placed, Placement, digests, place
 from controller.engine.plans import zones_of
-from controller.engine.single_failures import Failure, single_failures
+from controller.engine.protecting import solve
 from controller.engine.view import (
     demand_of,
     forest_of,
@@ -26,8 +25,7 @@ from controller.engine.view import (
 )
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets, forest, robust, strategies
-from controller.optimizer.audit import Audit, audit
+from controller.optimizer import buckets, forest
 from controller.optimizer.certificate import gap
 from controller.optimizer.paths import Paths, normalised, spread, trace
 from controller.optimizer.plan import (
@@ -41,15 +39,8 @@ from controller.optimizer.plan import (
     PlannedTree,
 )
 from controller.optimizer.problem import Forest, Ints, Network
-from controller.optimizer.reservation import Protection
 from controller.telemetry.link_state import Floats, LinkState
 
-PROTECTING: Mapping[str, Protection] = {
-    "protect-link": Protection.LINK,
-    "protect-node": Protection.NODE,
-    "protect-srlg": Protection.SRLG,
-}
-"""Strategies that minimise the worst case over single failures; see ``robust``."""
 TREES_PER_EGRESS = 8
 EGRESSES = range(1 << 14)
 ZONES = range(1, 1 << 30)
@@ -125,17 +116,19 @@ def make_plan(
     paths = trace(network, grown, demand)
     tell("solving")
     start = _shares(previous, demands, grown, paths) if previous is not None else None
-    failures = single_failures(fabric, PROTECTING.get(strategy, Protection.NONE))
-    against = [failure.arcs for failure in failures]
-    if strategy in PROTECTING:
-        protected = robust.protect(network, demand, paths, against, start)
-        solution, failed_bound = protected.solution, protected.bound
-    else:
-        solution, failed_bound = strategies.solve(strategy, network, demand, paths, start), 0.0
+    solved = solve(strategy, fabric, network, demand, paths, start)
+    solution = solved.solution
     tell("rounding weights")
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)
-    failed = _worst(failures, audit(network, demand, paths, _spread(paths, units), against))
+    certificate = Certificate(
+        strategy,
+        solution.solver,
+        mlu,
+        min(solution.bound, mlu),
+        gap(mlu, solution.bound),
+        solution.seconds,
+    )
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)
     zones = _zones(admitted(demands, placement.refused), previous, held.zones)
     return Plan(
@@ -146,44 +139,13 @@ def make_plan(
         weights=_weights(demands, grown, paths, units),
         zones=zones,
         load_bps=_by_port(fabric, load[: len(fabric.arcs)] + pinned),
-        certificate=Certificate(
-            strategy,
-            solution.solver,
-            mlu,
-            min(solution.bound, mlu),
-            gap(mlu, solution.bound),
-            solution.seconds,
-            **failed,
-            failed_bound=failed_bound,
-        ),
+        certificate=solved.audited(certificate, network, demand, paths, units),
         retired=retired(held, planned, trees, zones),
         pins=pins,
         asked=digests(demands.flows),
         refused=placement.refused,
         made_for=made_for(fabric, demands.flows),
     )
-
-
-def _spread(paths: Paths, units: Ints) -> Floats:
-    """Shares of bucket weights."""
-    return normalised(paths, units.astype(np.float64), spread(paths, by_capacity=True))
-
-
-class _Worst(TypedDict, total=False):
-    failure: str
-    failed_mlu: float
-    cut_off_bps: float
-
-
-def _worst(failures: Sequence[Failure], found: Audit) -> _Worst:
-    if not failures:
-        return {}
-    worst = failures[int(found.mlu.argmax())]
-    return {
-        "failure": f"{worst.kind} {worst.name}",
-        "failed_mlu": float(found.mlu.max()),
-        "cut_off_bps": float(found.cut_off_bps.max()),
-    }
 
 
 def _nominal(fabric: Fabric, network: Network) -> Network:
@@ -235,8 +197,8 @@ def _pin(fabric: Fabric, placed: Placed, trees: PathTrees, before: Pin | None) -
 
 def _shares(plan: Plan, demands: Demands, grown: Forest, paths: Paths) -> Floats:
     """The shares of the plan's weights; plain where it has none for a demand."""
-    units = units_of(plan, demands.keys, grown, paths)
-    return _spread(paths, units)
+    units = units_of(plan, demands.keys, grown, paths).astype(np.float64)
+    return normalised(paths, units, spread(paths, by_capacity=True))
 
 
 def _weights(

@@ -13,9 +13,10 @@ from controller.engine import plan_codec
 from controller.engine.commands import FindBlackHoles, PlanKind, PlanRequest
 from controller.engine.events import BlackHolesFound, Compiled, Forecast, PlanMade, Respread
 from controller.engine.judging import evaluate, used, worth_committing
-from controller.engine.planning import PROTECTING, make_plan
+from controller.engine.planning import make_plan
 from controller.engine.plans import differ_in_weights_only
 from controller.engine.pricing import priced
+from controller.engine.protecting import PROTECTING
 from controller.engine.repair import Crossings
 from controller.optimizer.certificate import gap
 from controller.optimizer.plan import Certificate, Plan

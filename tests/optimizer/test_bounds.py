@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps import flags
-from controller.engine.planning import PROTECTING
+from controller.engine.protecting import PROTECTING
 from controller.fabric import model
 from controller.optimizer import certificate, strategies
 from controller.optimizer.baselines import shares
