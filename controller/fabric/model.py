@@ -153,7 +153,8 @@ STRATEGIES = (
     *("protect-link", "protect-node", "protect-srlg"),
 )
 """How plans can be made, by the names of ``controller.optimizer.strategies`` and of
-``controller.engine.protecting``, which this room may not import. The first is what is used where nobody says."""
+``controller.engine.protecting``, which this room may not import. The first is what is used where
+nobody says."""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def test_a_second_solver_tightens_the_bound_of_the_plan_it_was_asked_about_only(
     assert plan.certificate.bound * 0.999 <= proof.bound <= plan.certificate.mlu
     loose = replace(plan, certificate=replace(plan.certificate, bound=0.0, gap=np.inf))
     crossings = Crossings.of(loose, fabric)
-    accepted = Accepted(loose, loose, crossings, 0, asked, Respread({}))
+    accepted = Accepted(loose, loose, crossings, 0, asked, Respread({}), fabric)
     proven = accepted.proven(proof).plan.certificate
     assert proven.proof == proof.text
     assert proven.bound == pytest.approx(plan.certificate.bound, rel=1e-3)
@@ -116,7 +116,7 @@ def test_what_is_too_large_is_not_confirmed_and_says_so(monkeypatch: pytest.Monk
     proof = prove(Doubt(fabric, asked, state, plan))
     assert proof.text == "not confirmed: size"
     assert (
-        Accepted(plan, plan, Crossings.of(plan, fabric), 0, asked, Respread({}))
+        Accepted(plan, plan, Crossings.of(plan, fabric), 0, asked, Respread({}), fabric)
         .proven(proof)
         .plan.certificate.bound
         == plan.certificate.bound
