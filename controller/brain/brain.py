@@ -18,7 +18,7 @@ from controller.brain import translate
 from controller.brain.refusals import Refusal, Refusals
 from controller.brain.session_socket import SessionProcess
 from controller.brain.wanted import WantedIntents
-from controller.brain.workers import Worker
+from controller.brain.workers import Worker, packed
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
@@ -337,16 +337,17 @@ class Brain:
             await self._durably(partial(self._drains.rename, self._renames[0]))
             del self._renames[0]
 
-    def fabric_changed(self, fabric: Fabric) -> None:
-        """The topology was edited: go on with this fabric, whose version need not be set. It must
-        have the name of the one before, under which everything is stored."""
+    async def fabric_changed(self, fabric: Fabric) -> None:
+        """The topology was edited: go on with this fabric, of the next version. It must have the
+        name of the one before, under which everything is stored."""
+        # Beside the loop, which nobody has given the fabric to yet: a large one takes a while.
+        for_workers = await asyncio.to_thread(packed, fabric)
         engine = self._engine
-        fabric = replace(fabric, version=engine.fabric.version + 1)
         by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
         known = fabric.switch_by_dpid
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
         for worker in (self._fast, self._proof):
-            worker.go_on_with(fabric)
+            worker.go_on_with(for_workers)
         renamed = renamed_elements(engine.fabric, fabric)
         if any(element in renamed for element in self._drained()):
             self._renames.append(renamed)

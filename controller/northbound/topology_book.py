@@ -54,7 +54,7 @@ class TopologyBook:
         running: Running,
         file: FileState,
         read: Callable[[bytes, str], Awaitable[Found]],
-        take: Callable[[Fabric], None],
+        take: Callable[[Fabric], Awaitable[None]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
@@ -219,7 +219,7 @@ class TopologyBook:
         self._running = Running(fresh, source)
         who = f"applied by {source.principal}" if source.principal else "saved"
         _log.info("%s %s, version %d: %s", source.name, who, version, found.summary())
-        self._take(fresh)
+        await self._take(fresh)
         self._tell(pb.TopologyEvent.CHANGED, found)
 
     def _other_fabric(self, text: bytes, name: str, found: Fabric) -> tuple[Problem, ...]:
