@@ -36,6 +36,7 @@ pytestmark = pytest.mark.lab
 RATES_PPS = (1000, 500, 250, 100)
 """Of every host. The first that the machine carries, busy as it is, without any edit."""
 CALM_S = 3.0
+BLAMED = 4
 HOSTS = [f"h{i}" for i in range(1, 9)]
 LEAVES = ("leaf1", "leaf2", "leaf3", "leaf4")
 SPINES = {"spine1", "spine2"}
@@ -204,7 +205,7 @@ def blamed(editor: Editor, flow: UdpFlow) -> list[str]:
         f"{missing} lost {when - at:.2f} s after: {what}"
         for when, missing in flow.received.holes
         for at, what in [max((e for e in editor.times if e[0] <= when), default=(when, "start"))]
-    ]
+    ][:BLAMED]
 
 
 def reaches(lab: Lab, source: str, address: str) -> bool:
