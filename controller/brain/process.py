@@ -54,7 +54,7 @@ class Options:
     session_socket: Path
     northbound: str
     state_dir: Path
-    strategy: str
+    strategy: str | None
     metrics: bool
     poll_interval_s: float
     parent_pid: int | None
@@ -114,7 +114,7 @@ async def _run(options: Options) -> None:
         wanted = WantedIntents()
         engine = Engine(
             fabric,
-            strategy=options.strategy,
+            strategy=options.strategy or fabric.strategy,
             metrics=options.metrics,
             interval_s=options.poll_interval_s,
             stored_plan=stored_plan,

@@ -168,12 +168,13 @@ def test_an_edit_leaves_what_a_start_would(seed: int) -> None:
         getattr(editor, editor.random.choice(KINDS))()
     after = editor.fabric
     hardware = hardware_of(before, after)
-    world = at_rest(before, hardware)
+    intents = mixed(before, editor.random) if seed % 2 else ALL
+    world = at_rest(before, hardware, intents=intents)
     stored = world.stored
     world.edit(after)
     rest(world)
 
-    fresh = at_rest(after, hardware, stored=stored)
+    fresh = at_rest(after, hardware, stored, intents)
     assert held(world) == held(fresh)
 
 
