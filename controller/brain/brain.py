@@ -64,7 +64,9 @@ class Brain:
         fast: Worker,
         proof: Worker,
         ovsdb: OvsdbManager,
+        strategy: str | None = None,
     ) -> None:
+        """``strategy`` is one that counts whatever the topology says."""
         self._engine = engine
         self._book = book
         self._wanted = wanted
@@ -74,6 +76,7 @@ class Brain:
         self._epoch = epoch
         self._fast, self._proof = fast, proof
         self._ovsdb = ovsdb
+        self._strategy = strategy
         self._processes: dict[str, SessionProcess] = {}
         # New names of what is drained, edit by edit, as long as they are not in the store.
         self._renames: list[Mapping[Element, Element]] = []
@@ -354,7 +357,8 @@ class Brain:
             if len(self._renames) == 1:
                 self._spawn(self._rename_drains())
         intents = self._wanted.of(self._book.intents, fabric)
-        self._handle(ev.FabricChanged(fabric, intents, self._drained_links(fabric)))
+        drained, strategy = self._drained_links(fabric), self._strategy or fabric.strategy
+        self._handle(ev.FabricChanged(fabric, intents, drained, strategy))
         self._ovsdb.edited(fabric)
         self._greet()
 

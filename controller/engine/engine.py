@@ -471,6 +471,9 @@ class Engine:
         if not others:
             self._expect(event.intents)
         self.link_state = self._measured_links(now)
+        if self._planner.strategy != event.strategy:
+            self._planner.strategy = event.strategy
+            self._planner.want(Reason.CHANGE)
         if self._running is None and self._storing is None:
             return [*said, *self.start(now)]
         if others or not edit.cosmetic:

@@ -135,11 +135,12 @@ class DrainsChanged:
 @dataclass(frozen=True, slots=True, eq=False)
 class FabricChanged:
     """People have edited the topology: the fabric from now on, with all intents that are wanted, as
-    they expand on it, and all links of it that are drained."""
+    they expand on it, all links of it that are drained, and how plans are made."""
 
     fabric: Fabric
     intents: Mapping[str, WantedIntent]
     drained: frozenset[str]
+    strategy: str
 
 
 @dataclass(frozen=True, slots=True)
