@@ -18,7 +18,7 @@ from controller.brain import translate
 from controller.brain.refusals import Refusal, Refusals
 from controller.brain.session_socket import SessionProcess
 from controller.brain.wanted import WantedIntents
-from controller.brain.workers import Worker
+from controller.brain.workers import Worker, packed
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
@@ -348,8 +348,9 @@ class Brain:
         by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
         known = fabric.switch_by_dpid
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
+        for_workers = packed(fabric)
         for worker in (self._fast, self._proof):
-            worker.go_on_with(fabric)
+            worker.go_on_with(for_workers)
         renamed = renamed_elements(engine.fabric, fabric)
         if any(element in renamed for element in self._drained()):
             self._renames.append(renamed)

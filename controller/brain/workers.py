@@ -72,6 +72,11 @@ _fabric: Fabric | None = None
 """In a worker, the fabric that it was given last."""
 
 
+def packed(fabric: Fabric | None) -> bytes:
+    """For workers; takes a while for a large one."""
+    return pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+
+
 class Worker:
     """One spawned process that runs pure functions in the order they are asked for.
 
@@ -85,7 +90,7 @@ class Worker:
         self.name = name
         # Once: it takes as long as all else that is handed over, and while that happens in a thread
         # beside the loop, a fabric may be given another of the properties that it computes late.
-        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+        self._fabric = packed(fabric)
         self._compiles = compiles
         self.pid: int | None = None
         self._niceness = niceness
@@ -103,9 +108,9 @@ class Worker:
         """Returns once the process is ready."""
         self.pid = await self.run(_warm, self._compiles)
 
-    def go_on_with(self, fabric: Fabric) -> None:
-        """What is asked for from now on is of this fabric."""
-        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+    def go_on_with(self, fabric: bytes) -> None:
+        """What is asked for from now on is of this fabric, `packed`."""
+        self._fabric = fabric
         try:
             self._pool.submit(_take, self._fabric)
         except BrokenProcessPool:
