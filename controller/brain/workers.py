@@ -77,6 +77,11 @@ _fabric: Fabric | None = None
 """In a worker, the fabric that it was given last."""
 
 
+def packed(fabric: Fabric | None) -> bytes:
+    """For workers; takes a while for a large one."""
+    return pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+
+
 class Worker:
     """One spawned process that runs pure functions in the order they are asked for.
 
@@ -109,7 +114,7 @@ class Worker:
         self.pid = await self.run(_warm, self._compiles)
 
     def go_on_with(self, fabric: bytes) -> None:
-        """What is asked for from now on is of this `packed` fabric."""
+        """What is asked for from now on is of this fabric, `packed`."""
         self._fabric = fabric
         try:
             self._pool.submit(_take, self._fabric)
