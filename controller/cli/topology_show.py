@@ -56,18 +56,19 @@ def show(file: str, svg: str | None, png: str | None, dot: str | None, as_json: 
         click.echo(str(errors), err=True)
         sys.exit(render.EXIT_WRONG_INPUT)
     if svg:
-        _write(svg, as_svg(fabric).encode())
+        write(svg, as_svg(fabric).encode())
     if dot:
-        _write(dot, as_dot(fabric).encode())
+        write(dot, as_dot(fabric).encode())
     if png:
-        _write(png, _png(as_svg(fabric)))
+        write(png, _png(as_svg(fabric)))
     if as_json:
         click.echo(json.dumps(_report(fabric), indent=2))
     elif not (svg or png or dot):
         _print(fabric)
 
 
-def _write(file: str, data: bytes) -> None:
+def write(file: str, data: bytes) -> None:
+    """- is standard output; what cannot be written ends the command."""
     try:
         if file == "-":
             sys.stdout.buffer.write(data)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 
 from controller.fabric import quantities
 from controller.fabric.addresses import GATEWAY_IPV4, GATEWAY_IPV6, GATEWAY_MAC, NUMBERS
-from controller.fabric.model import IpAddress, PortRef
+from controller.fabric.model import STRATEGIES, IpAddress, PortRef
 
 T = TypeVar("T")
 
@@ -65,6 +65,8 @@ Ovsdb = Annotated[str, PlainValidator(quantities.ovsdb)]
 """``tcp:HOST:PORT`` or ``unix:/PATH``; ``ssl:`` is not supported yet."""
 Entries = Annotated[int, _number(1, 2**32 - 1, "number of table entries")]
 """A number from 1 on; numbers have no leading zeros, and may be ``0x1a``."""
+Strategy = Annotated[str, PlainValidator(quantities.strategy)]
+"""How paths are weighted: `auto`, `exact`, or one of the [baselines](planning.md#strategies)."""
 Dscp = Annotated[int, _number(0, 63, "DSCP")]
 """0 to 63."""
 BfdMultiplier = Annotated[int, _number(1, 255, "multiplier of BFD")]
@@ -293,6 +295,8 @@ class FabricSpec(Spec):
     """What elements have unless they say otherwise."""
     gateway: Optional[Gateway] = Gateway()
     """The virtual router that hosts talk to."""
+    strategy: Strategy = STRATEGIES[0]
+    """How paths are weighted; options of the controller go first."""
     classes: Named[ClassSpec] = {}
     """Traffic classes."""
     switches: Annotated[dict[Name, Optional[SwitchSpec]], Field(min_length=1, max_length=NUMBERS)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from math import hypot
 from xml.sax.saxutils import escape
 
@@ -11,16 +12,20 @@ from controller.fabric.quantities import rate_text
 from controller.fabric.survey.places import HEIGHT, MARGIN, Place, Places, places
 
 _COLOURS = ("#dbeafe", "#dcfce7", "#fef3c7", "#fae8ff", "#fee2e2")
+_IDLE = "#64748b"
+_HEAT = ((1.0, "#7f1d1d"), (0.8, "#dc2626"), (0.5, "#d97706"), (1e-9, "#16a34a"), (-1.0, _IDLE))
+"""Colours of links by how much of them is used: from that share on."""
 _BEND = 9
 """Pixels between two parallel links, in the middle."""
 _INWARD = 0.4
 """On a circle: how far links bend to its centre, so that they keep clear of the boxes."""
 
 
-def svg(fabric: Fabric) -> str:
+def svg(fabric: Fabric, used: Mapping[str, float] | None = None) -> str:
     """Tiers as rows, a fabric of one tier as a circle; the faster a link, the wider its line.
 
-    A title on each element says what it is: a browser shows it under the pointer.
+    A title on each element says what it is: a browser shows it under the pointer. Links get colours
+    by how much of each is ``used``, by its name.
     """
     hosts = {
         name: list(dict.fromkeys(nic.host for _, nic in nics))
@@ -36,7 +41,7 @@ def svg(fabric: Fabric) -> str:
         f"<title>{escape(fabric.name)}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
         f'<text x="{MARGIN}" y="{MARGIN / 2 + 6}" font-size="13">{escape(caption)}</text>',
-        *_links(fabric, drawing),
+        *_links(fabric, drawing, used),
     ]
     for name, place in drawing.of.items():
         title = escape(" ".join([name, *hosts.get(name, ())]))
@@ -55,7 +60,7 @@ def _caption(fabric: Fabric) -> str:
     return f"{fabric.name}: {len(fabric.switches)} switches, {links}, {len(fabric.hosts)} hosts"
 
 
-def _links(fabric: Fabric, drawing: Places) -> list[str]:
+def _links(fabric: Fabric, drawing: Places, used: Mapping[str, float] | None) -> list[str]:
     """Straight, but parallel ones side by side, and those within a row above it."""
     between: dict[tuple[str, str], list[Link]] = defaultdict(list)
     for link in fabric.links:
@@ -75,12 +80,20 @@ def _links(fabric: Fabric, drawing: Places) -> list[str]:
             elif ay == by:
                 y -= HEIGHT + 20 + abs(bx - ax) / 16
             wide = 0.6 + 1.8 * link.capacity_bps / fastest
-            title = escape(f"{link.name} {rate_text(link.capacity_bps)}")
+            share = None if used is None else used.get(link.name, 0.0)
+            said = "" if share is None else f", {100 * share:.1f} % used"
+            title = escape(f"{link.name} {rate_text(link.capacity_bps)}{said}")
             out.append(
                 f'<path d="M{ax:.1f} {ay:.1f}Q{x:.1f} {y:.1f} {bx:.1f} {by:.1f}" fill="none" '
-                f'stroke="#64748b" stroke-width="{wide:.1f}"><title>{title}</title></path>'
+                f'stroke="{_heat(share)}" stroke-width="{wide:.1f}"><title>{title}</title></path>'
             )
     return out
+
+
+def _heat(share: float | None) -> str:
+    if share is None:
+        return _IDLE
+    return next(colour for least, colour in _HEAT if share >= least)
 
 
 def _box(name: str, title: str, under: str, place: Place, drawing: Places) -> str:
