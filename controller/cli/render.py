@@ -21,6 +21,7 @@ from heald.v1 import intents_pb2
 
 EXIT_FAILED = 1
 EXIT_WRONG_INPUT = 2
+BAR_CELLS = 24
 
 _STYLES = {
     "ACTIVE": "green",
@@ -62,6 +63,11 @@ def bps(value: float) -> str:
 
 def percent(share: float) -> str:
     return f"{share * 100:.1f}%"
+
+
+def bar(share: float, style: str) -> Text:
+    """As long as the share, ``BAR_CELLS`` for all."""
+    return Text("█" * round(min(share, 1.0) * BAR_CELLS), style)
 
 
 def state(name: str) -> Text:
