@@ -14,7 +14,7 @@ from controller.cli import plan_report, plan_tables, render
 from controller.cli.plan_inputs import PlanInputError, read
 from controller.cli.topology_show import write
 from controller.engine import offline
-from controller.fabric.survey import picture
+from controller.fabric.survey.svg import svg as as_svg
 from controller.optimizer import kernels
 from controller.optimizer.warm import warm_up
 
@@ -81,7 +81,7 @@ def plan_file(
         used: dict[str, float] = {}
         for arc, load in zip(fabric.arcs, study.outcomes[0].load_bps.tolist(), strict=True):
             used[arc.link] = max(used.get(arc.link, 0.0), load / arc.capacity_bps)
-        write(svg, picture.svg(fabric, used).encode())
+        write(svg, as_svg(fabric, used).encode())
     if as_json:
         click.echo(json.dumps(report, indent=2))
     elif svg != "-":

@@ -39,8 +39,8 @@ _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def console() -> Console:
     """Of standard output as it is now; a pipe gets no colours and no cut lines."""
-    # No markup: what the controller says may contain brackets.
-    found = Console(highlight=False, markup=False)
+    # No markup: what the controller says may contain brackets, and IPv6 addresses `:a:`.
+    found = Console(highlight=False, markup=False, emoji=False)
     if not found.is_terminal:
         found.width = 200
     return found

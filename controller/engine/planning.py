@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from controller.dataplane.policy import admitted
+from controller.engine.names import made_for
 from controller.engine.numbering import numbered, retired, taken
 from controller.engine.path_trees import PathTrees
 from controller.engine.pin_repair import swap_dead
@@ -140,6 +141,7 @@ def make_plan(
         pins=pins,
         asked=digests(demands.flows),
         refused=placement.refused,
+        made_for=made_for(fabric, demands.flows),
     )
 
 
