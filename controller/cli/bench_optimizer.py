@@ -194,7 +194,8 @@ def _print(problem: Problem, runs: list[Run]) -> None:
     out.print(
         f"\n{problem.instance}: {problem.demands:,} demands, {problem.links:,} links, "
         f"{problem.paths:,} paths; {problem.trees:,} trees grown in {problem.forest_s:.1f} s of "
-        f"CPU, paths traced in {problem.trace_s:.1f} s"
+        f"CPU, at most {100 * problem.over_all_ways:.2f} % over any ways, paths traced in "
+        f"{problem.trace_s:.1f} s"
     )
     bound = max(said.bound for said in runs)
     table = render.table(
