@@ -61,13 +61,13 @@ class _Rounding:
         self.top = self._level(self.share * self.rate).max(initial=0.0)
         if self.top > 0:
             self.inverse /= self.top
-        self.logarithm = float(np.log(max(2, np.count_nonzero(capacity))))
+        self.logarithm = float(np.log(max(2, int(np.count_nonzero(capacity)))))
 
     def units(self) -> Indices:
         totals = self._totals()
         whole = np.repeat(totals, self.sizes)
         exact = self.share * whole
-        units = np.floor(exact + 1e-6).astype(np.int64)
+        units: Indices = np.floor(exact + 1e-6).astype(np.int64)
         most = np.ceil(exact - 1e-6).astype(np.int64)
         frozen = np.zeros(len(units), bool)
         self._place(np.ones(len(totals), bool), totals, units, exact, most, frozen)

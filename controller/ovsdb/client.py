@@ -53,6 +53,12 @@ class Client:
         self._stopping = True
         self._ring()
 
+    def look_for(self, switches: Mapping[int, str]) -> None:
+        """These from now on."""
+        self._switches = switches
+        self._dpids = {name: dpid for dpid, name in switches.items()}
+        self._ring()
+
     def change(self, changes: tuple[SetBfd, ...]) -> None:
         """In one transaction; a new report tells of what came of it."""
         self._changes.append(changes)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from controller.fabric.model import Fabric
 from controller.ovsdb.book import Book
 from controller.ovsdb.rows import Report, Trouble
+
+if TYPE_CHECKING:
+    from controller.ovsdb.client import Client
 
 _log = logging.getLogger("heald.ovsdb")
 
@@ -20,24 +24,30 @@ class OvsdbManager:
         self.book = Book(fabric)
         self._loop = asyncio.get_running_loop()
         self._said: dict[str, str] = {}
-        names = {s.name: s.dpid for s in fabric.switches}
-        self._clients = {}
-        if self.book.addresses:
+        self._fabric = fabric
+        self._clients: dict[str, Client] = {}
+
+    def start(self) -> None:
+        dpids = {s.name: s.dpid for s in self._fabric.switches}
+        switches: dict[str, dict[int, str]] = {}
+        for name, address in self.book.address_of.items():
+            switches.setdefault(address, {})[dpids[name]] = name
+        for address in self._clients.keys() - switches.keys():
+            self._clients.pop(address).stop()
+        for address, wanted in switches.items():
+            if address in self._clients:
+                self._clients[address].look_for(wanted)
+                continue
             # Their library takes most of a second.
             from controller.ovsdb.client import Client
 
-            self._clients = {
-                address: Client(
-                    address,
-                    {names[s]: s for s, of in self.book.address_of.items() if of == address},
-                    self._report,
-                )
-                for address in self.book.addresses
-            }
+            self._clients[address] = Client(address, wanted, self._report)
+            self._clients[address].start()
 
-    def start(self) -> None:
-        for client in self._clients.values():
-            client.start()
+    def edited(self, fabric: Fabric) -> None:
+        """Go on with this fabric."""
+        self._fabric, self.book = fabric, self.book.edited(fabric)
+        self.start()
 
     def stop(self) -> None:
         for client in self._clients.values():
@@ -58,6 +68,8 @@ class OvsdbManager:
             pass  # The loop has ended.
 
     def _reported(self, address: str, report: Report) -> None:
+        if address not in self._clients:
+            return
         self.book.reported(address, report)
         said = report.text if isinstance(report, Trouble) else ""
         if self._said.get(address, "") != said:
