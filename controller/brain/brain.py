@@ -110,7 +110,8 @@ class Brain:
         while True:
             await asyncio.sleep(TICK_S)
             self._handle(ev.Tick())
-            self._ovsdb.tick(self._engine.carrying(), time.monotonic())
+            engine = self._engine
+            self._ovsdb.tick(engine.carrying(), engine.holding(), time.monotonic())
 
     async def _probe(self) -> None:
         while True:
@@ -313,6 +314,17 @@ class Brain:
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))
 
+    def queues(self) -> list[fabric_pb2.SwitchQueues]:
+        return [
+            fabric_pb2.SwitchQueues(
+                switch=each.switch,
+                state=each.state.value,
+                detail=each.detail,
+                ignores_queues=each.ignores_queues,
+            )
+            for each in self._ovsdb.queues.reports()
+        ]
+
     def wiring(self) -> WiringReport:
         return self._engine.wiring.report()
 
@@ -324,6 +336,7 @@ class Brain:
             problems=[
                 *self._engine.problems(),
                 *self._ovsdb.book.problems(),
+                *self._ovsdb.queues.problems(),
                 *filter(None, [self._store_problem, kernels.problem]),
             ],
             processes={"brain": f"pid {os.getpid()}"},

@@ -559,6 +559,12 @@ class Engine:
         up = self.link_state.up
         return frozenset(arc.link for arc in self.fabric.arcs if up[arc.index])
 
+    def holding(self) -> frozenset[str]:
+        """Switches that hold what the newest fabric and intents want, and nothing older."""
+        if not self.committed or self._committed_serial != self._serial:
+            return frozenset()
+        return self.reconciler.in_state(SwitchState.IN_SYNC)
+
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""
         out = self.reconciler.problems()

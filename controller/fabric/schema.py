@@ -50,6 +50,9 @@ Dscp = Annotated[int, _number(0, 63, "DSCP")]
 BfdMultiplier = Annotated[int, _number(1, 255, "multiplier of BFD")]
 # Open vSwitch's linux-htb has that many queues on a port.
 Queue = Annotated[int, _number(0, 0xEFFF, "queue id")]
+Share = Annotated[float, PlainValidator(quantities.share)]
+Priority = Annotated[int, _number(0, 7, "priority")]
+YesOrNo = Annotated[bool, PlainValidator(quantities.yes_or_no)]
 Index = Annotated[int, _number(0, 0xFFFF, "number of a rail or plane")]
 OneOrMany = Annotated[list[T], BeforeValidator(_one_or_many), Field(min_length=1)]
 Named = Annotated[dict[Name, T], BeforeValidator(_empty_is_none)]
@@ -108,10 +111,15 @@ class Gateway(Spec):
 
 
 class ClassSpec(Spec):
-    """A traffic class; the one without ``dscp`` takes everything else."""
+    """A traffic class; the one without ``dscp`` takes everything else. With several, Heald marks
+    with the first."""
 
-    dscp: Maybe[Dscp] = None
+    dscp: Maybe[OneOrMany[Dscp]] = None
     queue: Queue = 0
+    share: Maybe[Share] = None
+    ceiling: Share = 1.0
+    priority: Priority = 0
+    lossless: YesOrNo = False
 
 
 class Limits(Spec):

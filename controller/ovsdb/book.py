@@ -29,13 +29,21 @@ class Book:
     """``reported`` takes in what clients say, ``changes`` says what they are to do."""
 
     def __init__(self, fabric: Fabric) -> None:
+        self._rows: dict[str, Mapping[int, InterfaceRow]] = {}
+        self._under_way: dict[str, _UnderWay] = {}
+        self._given_up: set[str] = set()
+        self.follow(fabric)
+
+    def follow(self, fabric: Fabric) -> None:
+        """From now on this fabric is wanted; all databases are to report again."""
         self._fabric = fabric
         self.address_of = {s.name: s.ovsdb for s in fabric.switches if s.ovsdb is not None}
         self.addresses = tuple(dict.fromkeys(self.address_of.values()))
-        self._rows: dict[str, Mapping[int, InterfaceRow]] = {}
         self._trouble: dict[str, str] = dict.fromkeys(self.addresses, "not connected yet")
-        self._under_way: dict[str, _UnderWay] = {}
-        self._given_up: set[str] = set()
+        links = {link.name for link in fabric.links}
+        self._rows.clear()
+        self._given_up &= links
+        self._under_way = {n: each for n, each in self._under_way.items() if n in links}
 
     def reported(self, address: str, report: Report) -> None:
         switches = [s for s, of in self.address_of.items() if of == address]
@@ -100,7 +108,7 @@ class Book:
     def problems(self) -> list[str]:
         """What an operator should look at, in words."""
         out = [
-            f"OVSDB of {_some(s for s, of in self.address_of.items() if of == address)} at "
+            f"OVSDB of {some(s for s, of in self.address_of.items() if of == address)} at "
             f"{address}: {text}"
             for address, text in self._trouble.items()
         ]
@@ -117,7 +125,7 @@ class Book:
                 if end.switch not in self.address_of:
                     unmanaged.setdefault(end.switch, []).append(link.name)
         out += [
-            f"BFD of link {_some(links)} is declared, but not managed: {switch} has no `ovsdb` in "
+            f"BFD of link {some(links)} is declared, but not managed: {switch} has no `ovsdb` in "
             "the topology"
             for switch, links in unmanaged.items()
         ]
@@ -130,7 +138,7 @@ class Book:
         return out
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
     found = list(names)
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return ", ".join(found[:_NAMED]) + more

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 from controller.ovsdb.database import Database
 from controller.ovsdb.library import POLLIN, Poller, Stream, Transaction, msec
-from controller.ovsdb.rows import Report, SetBfd, Trouble
+from controller.ovsdb.rows import Change, Report, Trouble
 
 CONNECT_MS = 5000
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
@@ -36,9 +36,9 @@ class Client:
     ) -> None:
         self.address = address
         self._switches = switches
-        self._dpids = {name: dpid for dpid, name in switches.items()}
+        self._told: Report | None = None
         self._report = report
-        self._changes: deque[tuple[SetBfd, ...]] = deque()
+        self._changes: deque[tuple[Change, ...]] = deque()
         self._stopping = False
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
@@ -53,7 +53,12 @@ class Client:
         self._stopping = True
         self._ring()
 
-    def change(self, changes: tuple[SetBfd, ...]) -> None:
+    def follow(self, switches: Mapping[int, str]) -> None:
+        """From now on these; all of them are reported again."""
+        self._switches, self._told = switches, None
+        self._ring()
+
+    def change(self, changes: tuple[Change, ...]) -> None:
         """In one transaction; a new report tells of what came of it."""
         self._changes.append(changes)
         self._ring()
@@ -109,7 +114,7 @@ class Client:
             database.close()
 
     def _serve(self, database: Database) -> None:
-        told: Report | None = None
+        self._told = None
         connected = False
         asked = _now_ms()
         transaction: Transaction | None = None
@@ -119,12 +124,14 @@ class Client:
                 if transaction is not None:
                     transaction = _continued(transaction)
                 if database.is_read and transaction is None:
-                    contents = database.contents(self._switches)
-                    if contents != told:
-                        told = contents
+                    switches = self._switches
+                    contents = database.contents(switches)
+                    if contents != self._told:
+                        self._told = contents
                         self._report(self.address, contents)
                     if self._changes:
-                        made = database.transaction(self._changes.popleft(), self._dpids)
+                        dpids = {name: dpid for dpid, name in switches.items()}
+                        made = database.transaction(self._changes.popleft(), dpids)
                         transaction = _continued(made)
                         continue
             connected |= database.is_read

@@ -4,51 +4,92 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections import Counter
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from controller.fabric.model import Fabric
 from controller.ovsdb.book import Book
+from controller.ovsdb.queue_book import QueueBook
 from controller.ovsdb.rows import Report, Trouble
+
+if TYPE_CHECKING:
+    from controller.ovsdb.client import Client
+
+PREPARE_S = 5.0
+"""So long flows wait for the queues that they lead to."""
 
 _log = logging.getLogger("heald.ovsdb")
 
 
 class OvsdbManager:
-    """To be used in the event loop alone. Nothing here waits: clients have threads of their own."""
+    """To be used in the event loop alone. Nothing blocks: clients have threads of their own."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.book = Book(fabric)
+        self.queues = QueueBook(fabric)
+        self._fabric = fabric
         self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
         self._said: dict[str, str] = {}
-        names = {s.name: s.dpid for s in fabric.switches}
-        self._clients = {}
-        if self.book.addresses:
-            # Their library takes most of a second.
-            from controller.ovsdb.client import Client
-
-            self._clients = {
-                address: Client(
-                    address,
-                    {names[s]: s for s, of in self.book.address_of.items() if of == address},
-                    self._report,
-                )
-                for address in self.book.addresses
-            }
+        self._clients: dict[str, Client] = {}
 
     def start(self) -> None:
-        for client in self._clients.values():
-            client.start()
+        self._connect()
 
     def stop(self) -> None:
         for client in self._clients.values():
             client.stop()
 
-    def tick(self, carrying: Collection[str], now: float) -> None:
-        """``carrying``: the links whose traffic there is to lose."""
+    def follow(self, fabric: Fabric) -> None:
+        """The topology was edited: what this fabric says is wanted from now on."""
+        self._fabric = fabric
+        self.book.follow(fabric)
+        self.queues.follow(fabric)
+        self._connect()
+
+    def _connect(self) -> None:
+        for address in self._clients.keys() - set(self.book.addresses):
+            self._clients.pop(address).stop()
+        for address in self.book.addresses:
+            names = {s.dpid: s.name for s in self._fabric.switches if s.ovsdb == address}
+            if address in self._clients:
+                self._clients[address].follow(names)
+                continue
+            # Their library takes most of a second.
+            from controller.ovsdb.client import Client
+
+            self._clients[address] = Client(address, names, self._report)
+            self._clients[address].start()
+
+    async def prepared(self) -> None:
+        """Returns when the queues are there that flows of this fabric lead to; those that take too
+        long are not waited for."""
+        deadline = self._loop.time() + PREPARE_S
+        while not self.queues.is_ready():
+            self._change_queues(frozenset(), time.monotonic())
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), deadline - self._loop.time())
+            except asyncio.TimeoutError:
+                _log.warning("queues are not there in time; flows do not wait for them")
+                return
+
+    def tick(self, carrying: Collection[str], holding: Collection[str], now: float) -> None:
+        """``carrying``: the links whose traffic there is to lose. ``holding``: the switches that
+        hold flows of this fabric, and none of one before it."""
         for address, changes in self.book.changes(carrying, now).items():
             for change in changes:
                 words = " ".join(f"{k}={v}" for k, v in change.settings.items()) or "none"
                 _log.info("%s: BFD %s", change.port, words)
+            self._clients[address].change(changes)
+        self._change_queues(holding, now)
+
+    def _change_queues(self, holding: Collection[str], now: float) -> None:
+        for address, changes in self.queues.changes(holding, now).items():
+            for switch, ports in Counter(change.port.switch for change in changes).items():
+                _log.info("%s: queues of %d ports", switch, ports)
             self._clients[address].change(changes)
 
     def _report(self, address: str, report: Report) -> None:
@@ -58,7 +99,11 @@ class OvsdbManager:
             pass  # The loop has ended.
 
     def _reported(self, address: str, report: Report) -> None:
+        if address not in self._clients:
+            return
         self.book.reported(address, report)
+        self.queues.reported(address, report)
+        self._news.set()
         said = report.text if isinstance(report, Trouble) else ""
         if self._said.get(address, "") != said:
             self._said[address] = said
