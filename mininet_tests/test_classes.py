@@ -1,16 +1,17 @@
 """Traffic classes on real switches: queues over OVSDB, shares, priority, and changes under traffic.
 
-Shares are measured where a port of 50 Mbit/s is the bottleneck, by the counters of its queues, which
-are those that OpenFlow reads.
+Shares are measured where a port of 50 Mbit/s is the bottleneck, by the counters of its queues,
+which are those that OpenFlow reads.
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -62,7 +63,7 @@ class Classes:
         return {q: (after[q] - before.get(q, 0)) * 8 / took for q in after}
 
     def kernel_queues(self) -> Mapping[int, tuple[int, int, int]]:
-        """Queue to rate, ceiling (Mbit/s) and HTB's priority, as the kernel has them on the port."""
+        """Queue to rate, ceiling (Mbit/s) and HTB's priority, as the kernel has them."""
         port = self.lab.interface("leaf1", 3)
         text = self.lab.exec_in_namespace(["tc", "class", "show", "dev", port]).stdout
         found = re.findall(r"htb 1:(\w+) parent 1:fffe .*prio (\d) rate (\S+) ceil (\S+)", text)
@@ -78,12 +79,13 @@ class Classes:
         wait_for(f"the kernel has {wanted}", lambda: self.kernel_queues() == wanted)
         wait_for("they are short", lambda: self.short_queues() == len(wanted))
 
-    @contextmanager
-    def controller(self) -> Iterator[LabController]:
-        with LabController.start(self.lab) as controller:
-            controller.wait_ready()
-            connect_everyone(controller)
-            yield controller
+    def start(self) -> None:
+        self.running = LabController.start(self.lab)
+        self.running.wait_ready()
+        connect_everyone(self.running)
+
+    def stop(self) -> None:
+        self.running.stop()
 
 
 def _mbit(rate: str) -> int:
@@ -97,22 +99,33 @@ def udp(lab: Lab, source: str, dscp: int, rate_bps: float = LOAD_BPS) -> UdpFlow
     return UdpFlow(lab, source, "h3", rate_bps=rate_bps, size=1400, dscp=dscp, port=port)
 
 
+_RECEIVE = """
+import socket, sys
+server = socket.create_server(("", int(sys.argv[1])))
+print("listening", flush=True)
+connection, _ = server.accept()
+while connection.recv(65536):
+    pass
+"""
+_SEND = """
+import socket, sys
+tcp = socket.socket()
+tcp.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, int(sys.argv[3]) << 2)
+tcp.connect((sys.argv[2], int(sys.argv[1])))
+while True:
+    tcp.send(bytes(65536))
+"""
+
+
 @contextmanager
 def tcp(lab: Lab, source: str, dscp: int) -> Iterator[None]:
     """A TCP connection to h3 that sends as fast as it may."""
     port = str(6000 + dscp)
-    code = "import socket, sys; s = socket.socket(); {}"
-    receive = "s.bind(('', int(sys.argv[1]))); s.listen(); print('listening', flush=True); c, _ = s.accept()\nwhile c.recv(65536): pass"
-    send = (
-        "s.setsockopt(0, 1, int(sys.argv[3]) << 2); s.connect((sys.argv[2], int(sys.argv[1])))\n"
-        "while True: s.send(bytes(65536))"
-    )
-    receiver = lab.popen(
-        "h3", [sys.executable, "-c", code.format(receive), port], stdout=-1, stderr=-3, text=True
-    )
-    assert receiver.stdout is not None and receiver.stdout.readline() == "listening\n"
-    argv = [sys.executable, "-c", code.format(send), port, lab.address("h3"), str(dscp)]
-    sender = lab.popen(source, argv, stderr=-3)
+    receiver = lab.popen("h3", [sys.executable, "-c", _RECEIVE, port], stdout=subprocess.PIPE)
+    assert receiver.stdout is not None
+    assert receiver.stdout.readline() == b"listening\n"
+    argv = [sys.executable, "-c", _SEND, port, lab.address("h3"), str(dscp)]
+    sender = lab.popen(source, argv)
     try:
         yield
         assert sender.poll() is None
@@ -130,25 +143,109 @@ def classes(start_lab: StartLab, tmp_path_factory: pytest.TempPathFactory) -> It
     file = tmp_path_factory.mktemp("classes") / "classes.yaml"
     file.write_text(TOPOLOGY, encoding="utf-8")
     made = Classes(start_lab(file))
-    with made.controller():
+    made.start()
+    try:
         made.wait_for_queues(WANTED)
         yield made
+    finally:
+        made.stop()
 
 
-Start = Callable[[Lab, str, int], object]
+@pytest.fixture
+def ready(classes: Classes) -> LabController:
+    return classes.running
+
+
+Start = Callable[[Lab, str, int], AbstractContextManager[object]]
 
 
 @pytest.mark.parametrize("gold", [udp, tcp])
 @pytest.mark.parametrize("silver", [udp, tcp])
 def test_a_class_gets_what_it_is_guaranteed(classes: Classes, gold: Start, silver: Start) -> None:
-    with ExitStack() as running:
-        running.enter_context(gold(classes.lab, "h1", GOLD))  # type: ignore[arg-type]
-        running.enter_context(silver(classes.lab, "h2", SILVER))  # type: ignore[arg-type]
+    with gold(classes.lab, "h1", GOLD), silver(classes.lab, "h2", SILVER):
         classes.rates(1.0)
         found = classes.rates()
-    shown = {queue: round(rate / 1e6, 1) for queue, rate in found.items()}
-    print(f"\ngold {gold.__name__}, silver {silver.__name__}: Mbit/s by queue {shown}")
+    _show(f"gold {gold.__name__}, silver {silver.__name__}", found)
     assert found[QUEUE[GOLD]] > 0.9 * 0.6 * PORT_BPS
     assert found[QUEUE[SILVER]] > 0.9 * 0.3 * PORT_BPS
-    # What nobody else uses is divided as the guarantees are.
+    # What the others do not use is divided as the guarantees are.
     assert sum(found.values()) > 0.9 * PORT_BPS
+
+
+def test_the_urgent_class_goes_first(classes: Classes) -> None:
+    """It is guaranteed very little, and gets what it sends, as far as the other's guarantee lets
+    it."""
+    with udp(classes.lab, "h1", SILVER), udp(classes.lab, "h2", URGENT, 25e6):
+        classes.rates(1.0)
+        found = classes.rates()
+    _show("urgent 25, silver 45", found)
+    assert found[QUEUE[URGENT]] > 0.9 * 25e6
+    assert found[QUEUE[SILVER]] > 0.9 * (PORT_BPS - 25e6)
+
+
+def test_nothing_is_kept_free_for_a_class_that_sends_little(classes: Classes) -> None:
+    with udp(classes.lab, "h1", GOLD, 10e6) as gold, tcp(classes.lab, "h2", SILVER):
+        classes.rates(1.0)
+        found = classes.rates()
+    _show("gold 10, silver TCP", found)
+    assert found[QUEUE[SILVER]] > 0.9 * (PORT_BPS - 10e6)
+    assert gold.lost == 0
+
+
+def test_the_controller_says_what_classes_there_are_and_that_queues_are_ignored(
+    classes: Classes, ready: LabController
+) -> None:
+    with ready.client() as client:
+        told = client.classes()
+        (problem,) = client.status().problems
+    assert {c.name: (list(c.dscps), c.queue, c.share) for c in told.classes} == {
+        "best-effort": ([], 0, 0.08),
+        "silver": ([SILVER], 1, 0.3),
+        "gold": ([GOLD], 3, 0.6),
+        "urgent": ([URGENT], 5, 0.02),
+    }
+    (switch,) = told.switches
+    assert (switch.switch, switch.state, switch.ignores_queues) == ("leaf1", "managed", True)
+    assert "leaf1 accepts set_queue" in problem
+
+
+def test_queues_that_somebody_takes_away_are_made_again(classes: Classes) -> None:
+    classes.lab.vsctl("clear", "port", classes.lab.interface("leaf1", 3), "qos")
+    classes.wait_for_queues(WANTED)
+
+
+def test_foreign_qos_is_left_alone_and_named(classes: Classes, ready: LabController) -> None:
+    port = classes.lab.interface("leaf1", 2)
+    before = classes.lab.vsctl("get", "port", port, "qos").strip()
+    made = classes.lab.vsctl(
+        *("--", "set", "port", port, "qos=@q", "--", "--id=@q", "create", "QoS", "type=linux-htb"),
+        "other-config:max-rate=50000000",
+    ).strip()
+    with ready.client() as client:
+        wait_for("it is named", lambda: any("leaf1:2" in p for p in client.status().problems))
+        assert classes.lab.vsctl("get", "port", port, "qos").strip() == made
+        classes.lab.vsctl("set", "port", port, f"qos={before}")
+        wait_for("all is Heald's", lambda: client.classes().switches[0].state == "managed")
+
+
+def test_changing_one_class_loses_no_packet_of_another(classes: Classes) -> None:
+    """The new queues are those of an edited file; silver's share and ceiling change, urgent and its
+    queue go, bulk and its queue come."""
+    text = classes.file.read_text(encoding="utf-8")
+    edited = text.replace("share: 30%", "share: 20%, ceiling: 40%").replace(
+        "urgent: {dscp: 46, queue: 5, share: 2%, priority: 7}",
+        "bulk: {dscp: 8, queue: 2, share: 12%}",
+    )
+    assert edited.count("share") == text.count("share")
+    with udp(classes.lab, "h1", GOLD, 20e6) as gold:
+        classes.stop()
+        classes.file.write_text(edited, encoding="utf-8")
+        classes.start()
+        classes.wait_for_queues({0: (4, 50, 7), 1: (10, 20, 7), 2: (6, 50, 7), 3: (30, 50, 7)})
+    print(f"\ngold sent {gold.sent.sent} packets while silver changed and urgent went")
+    assert gold.lost == 0
+
+
+def _show(what: str, found: Mapping[int, float]) -> None:
+    rates = {queue: round(rate / 1e6, 1) for queue, rate in sorted(found.items())}
+    print(f"\n{what}: Mbit/s by queue {rates}")

@@ -109,9 +109,9 @@ class Brain:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._handle(ev.Tick())
-            engine = self._engine
-            self._ovsdb.tick(engine.carrying(), engine.holding(), time.monotonic())
+            engine, now = self._engine, time.monotonic()
+            self._ovsdb.tick(engine.fabric, engine.carrying(), engine.holding(), now)
+            self._handle(ev.Tick(self._ovsdb.queues.is_ready(now)))
 
     async def _probe(self) -> None:
         while True:

@@ -138,7 +138,6 @@ async def _run(options: Options, fabric: Fabric) -> None:
         await sessions.start()
         stack.push_async_callback(sessions.stop)
         ovsdb.start()
-        await ovsdb.prepared()
         # Switches connect and are read back while the workers get ready.
         running = loop.create_task(brain.run())
         if not kernels.is_complete():

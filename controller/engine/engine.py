@@ -161,6 +161,7 @@ class Engine:
     def _take(self, event: ev.Event, now: float) -> list[Command]:
         match event:
             case ev.Tick():
+                self.reconciler.queues_ready = event.queues_ready
                 return self._tick(now)
             case ev.Continued():
                 self.reconciler.continued()

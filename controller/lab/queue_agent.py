@@ -50,11 +50,10 @@ class QueueAgent:
         # Returns when the switch has done all that was asked of it before.
         mark = f"external-ids:queues-sorted={changes}"
         ovs.vsctl(self._run_dir, ["set", "Open_vSwitch", ".", mark])
+        argv = ["tc", "-force", "-batch", "-"]
         batch = queue_batch(self._queues_of(known)).encode()
         # A port or queue that is gone by now leaves the others alone.
-        subprocess.run(
-            ["tc", "-force", "-batch", "-"], input=batch, capture_output=True, check=False
-        )
+        subprocess.run(argv, input=batch, capture_output=True, check=False)
 
     def _queues_of(
         self, known: Mapping[str, SwitchQueues]

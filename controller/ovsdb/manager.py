@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -17,9 +16,6 @@ from controller.ovsdb.rows import Report, Trouble
 if TYPE_CHECKING:
     from controller.ovsdb.client import Client
 
-PREPARE_S = 5.0
-"""So long flows wait for the queues that they lead to."""
-
 _log = logging.getLogger("heald.ovsdb")
 
 
@@ -31,7 +27,6 @@ class OvsdbManager:
         self.queues = QueueBook(fabric)
         self._fabric = fabric
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
         self._said: dict[str, str] = {}
         self._clients: dict[str, Client] = {}
 
@@ -63,30 +58,19 @@ class OvsdbManager:
             self._clients[address] = Client(address, names, self._report)
             self._clients[address].start()
 
-    async def prepared(self) -> None:
-        """Returns when the queues are there that flows of this fabric lead to; those that take too
-        long are not waited for."""
-        deadline = self._loop.time() + PREPARE_S
-        while not self.queues.is_ready():
-            self._change_queues(frozenset(), time.monotonic())
-            self._news.clear()
-            try:
-                await asyncio.wait_for(self._news.wait(), deadline - self._loop.time())
-            except asyncio.TimeoutError:
-                _log.warning("queues are not there in time; flows do not wait for them")
-                return
-
-    def tick(self, carrying: Collection[str], holding: Collection[str], now: float) -> None:
+    def tick(
+        self, fabric: Fabric, carrying: Collection[str], holding: Collection[str], now: float
+    ) -> None:
         """``carrying``: the links whose traffic there is to lose. ``holding``: the switches that
         hold flows of this fabric, and none of one before it."""
-        for address, changes in self.book.changes(carrying, now).items():
-            for change in changes:
+        if fabric is not self._fabric:
+            self.follow(fabric)
+            holding = ()
+        for address, bfd_changes in self.book.changes(carrying, now).items():
+            for change in bfd_changes:
                 words = " ".join(f"{k}={v}" for k, v in change.settings.items()) or "none"
                 _log.info("%s: BFD %s", change.port, words)
-            self._clients[address].change(changes)
-        self._change_queues(holding, now)
-
-    def _change_queues(self, holding: Collection[str], now: float) -> None:
+            self._clients[address].change(bfd_changes)
         for address, changes in self.queues.changes(holding, now).items():
             for switch, ports in Counter(change.port.switch for change in changes).items():
                 _log.info("%s: queues of %d ports", switch, ports)
@@ -103,7 +87,6 @@ class OvsdbManager:
             return
         self.book.reported(address, report)
         self.queues.reported(address, report)
-        self._news.set()
         said = report.text if isinstance(report, Trouble) else ""
         if self._said.get(address, "") != said:
             self._said[address] = said

@@ -15,6 +15,8 @@ from controller.ovsdb import queues
 from controller.ovsdb.book import some
 from controller.ovsdb.rows import Contents, QosRow, Report, SetQueues, SwitchQueues
 
+PREPARE_S = 5.0
+"""So long flows wait for the queues that they lead to."""
 RETRY_S = 5.0
 """After so long without news a change is asked for again."""
 USERSPACE = "netdev"
@@ -51,6 +53,8 @@ class QueueBook:
         self._asked_s: dict[str, float] = {}
         self._holding: frozenset[str] = frozenset()
         self._due: set[str] = set()
+        self._missing: set[str] = set()
+        self._unready_since_s: float | None = None
         self.follow(fabric)
 
     def follow(self, fabric: Fabric) -> None:
@@ -64,6 +68,8 @@ class QueueBook:
         self._known.clear()
         self._heard.clear()
         self._asked_s.clear()
+        self._due.clear()
+        self._missing.clear()
         self._holding = frozenset()
 
     def reported(self, address: str, report: Report) -> None:
@@ -85,6 +91,8 @@ class QueueBook:
         out = {}
         for address in sorted(self._due):
             made = tuple(c for switch in self._on(address) for c in self._changes_of(switch))
+            self._missing -= {address}
+            self._missing |= {address} if made else set()
             if made and now - self._asked_s.get(address, -RETRY_S) >= RETRY_S:
                 out[address] = made
                 self._asked_s[address] = now
@@ -100,14 +108,15 @@ class QueueBook:
             if target != row:
                 yield SetQueues(PortRef(switch, port), target)
 
-    def is_ready(self) -> bool:
-        """Whether all queues that can be had, are there."""
-        if len(self._fabric.classes) < 2:
+    def is_ready(self, now: float) -> bool:
+        """Whether the queues are there that flows lead to, or have been waited for long enough."""
+        silent = set(self._address_of.values()) - self._heard
+        if len(self._fabric.classes) < 2 or not (silent or self._due or self._missing):
+            self._unready_since_s = None
             return True
-        addresses = set(self._address_of.values())
-        return addresses <= self._heard and not any(
-            any(self._changes_of(switch)) for switch in self._known
-        )
+        if self._unready_since_s is None:
+            self._unready_since_s = now
+        return now - self._unready_since_s >= PREPARE_S
 
     def reports(self) -> list[SwitchReport]:
         """Of each switch in the order of the fabric; empty where there are no classes."""
