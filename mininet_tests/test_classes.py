@@ -173,14 +173,13 @@ def test_a_class_gets_what_it_is_guaranteed(classes: Classes, gold: Start, silve
 
 
 def test_the_urgent_class_goes_first(classes: Classes) -> None:
-    """It is guaranteed very little, and gets what it sends, as far as the other's guarantee lets
-    it."""
-    with udp(classes.lab, "h1", SILVER), udp(classes.lab, "h2", URGENT, 25e6):
+    """It is guaranteed very little, and gets all that the guarantee of the other leaves."""
+    with udp(classes.lab, "h1", SILVER), udp(classes.lab, "h2", URGENT):
         classes.rates(1.0)
         found = classes.rates()
-    _show("urgent 25, silver 45", found)
-    assert found[QUEUE[URGENT]] > 0.9 * 25e6
-    assert found[QUEUE[SILVER]] > 0.9 * (PORT_BPS - 25e6)
+    _show("urgent 45, silver 45", found)
+    assert found[QUEUE[URGENT]] > 0.9 * (1 - 0.3) * PORT_BPS
+    assert found[QUEUE[SILVER]] > 0.9 * 0.3 * PORT_BPS
 
 
 def test_nothing_is_kept_free_for_a_class_that_sends_little(classes: Classes) -> None:
