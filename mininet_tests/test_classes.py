@@ -81,7 +81,7 @@ class Classes:
 
     def start(self) -> None:
         self.running = LabController.start(self.lab)
-        self.running.wait_ready()
+        self.running.wait_ready(150.0)
         connect_everyone(self.running)
 
     def stop(self) -> None:
