@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 # More arguments for the demo, e.g. make demo ARGS=--json
 ARGS ?=
 
-.PHONY: help setup demo test lint types walls stubs-check unit packaging lab-tests fmt stubs lock clean
+.PHONY: help setup demo test lint types walls stubs-check reference-check unit packaging lab-tests fmt stubs reference lock clean
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,7 +26,7 @@ setup: ## uv, the Python environment, and (as root) the system packages of the l
 demo: setup ## the whole loop in a lab, with a report at the end (ARGS=--json for one JSON line)
 	@$(BIN)/heald demo $(ARGS)
 
-test: setup lint types walls stubs-check unit packaging lab-tests ## everything that must pass
+test: setup lint types walls stubs-check reference-check unit packaging lab-tests ## everything that must pass
 
 lint: setup ## ruff: rules and format
 	$(BIN)/ruff check
@@ -40,6 +40,9 @@ walls: setup ## import-linter: who may import whom
 
 stubs-check: setup ## the committed stubs are those of proto/
 	$(BIN)/python tools/gen_stubs.py --check
+
+reference-check: setup ## docs/topology-reference.md is that of controller/fabric
+	$(BIN)/python tools/gen_topology_reference.py --check
 
 unit: setup ## unit tests
 	$(BIN)/pytest tests -m "not packaging" $(PYTEST_ARGS)
@@ -66,6 +69,9 @@ fmt: setup ## format, and fix what ruff can
 
 stubs: setup ## generate heald/v1 and heald/internal from proto/
 	$(BIN)/python tools/gen_stubs.py
+
+reference: setup ## make docs/topology-reference.md from controller/fabric
+	$(BIN)/python tools/gen_topology_reference.py
 
 lock: ## bring uv.lock to pyproject.toml
 	python3 tools/bootstrap.py --only-uv

@@ -15,7 +15,13 @@ from pathlib import Path
 from oslo_config import cfg
 
 GROUP = "fabric"
-STRATEGIES = ("auto", "exact", "ecmp")
+STRATEGIES = (
+    "auto",
+    "exact",
+    *("ecmp", "equal-split", "wcmp", "pop", "ssdo"),
+    *("ecmp-hash", "round-robin", "least-loaded"),
+)
+"""As in ``controller.fabric.model``, which this process does not load."""
 EMBEDDED = "embedded"
 LISTEN_HOST = "127.0.0.1"
 LISTEN_PORT = 6653
@@ -57,10 +63,9 @@ _OPTIONS = [
     ),
     cfg.StrOpt(
         "strategy",
-        default="auto",
         choices=STRATEGIES,
-        help="how paths are weighted: auto (optimised, the default), exact (by OR-Tools alone) or "
-        "ecmp (equally)",
+        help="how paths are weighted: auto (optimised), exact (by OR-Tools alone), ecmp (equally) "
+        "and other baselines (default: strategy in the topology file, or auto)",
     ),
 ]
 
@@ -80,7 +85,7 @@ class Options:
     state_dir: Path
     metrics: bool
     poll_interval_s: float
-    strategy: str
+    strategy: str | None
 
 
 def register(conf: cfg.ConfigOpts) -> None:

@@ -74,7 +74,7 @@ class Supervisor:
             *("--session-socket", str(self.socket)),
             *("--northbound", options.northbound),
             *("--state-dir", str(options.state_dir)),
-            *("--strategy", options.strategy),
+            *(("--strategy", options.strategy) if options.strategy else ()),
             *("--metrics", "on" if options.metrics else "off"),
             *("--poll-interval", str(options.poll_interval_s)),
             *("--parent-pid", str(os.getpid())),

@@ -33,6 +33,7 @@ _T = TypeVar("_T")
 DEFAULT_SERVER = "127.0.0.1:50051"
 _MAX_ANSWER_BYTES = 64 << 20
 _PLANNING_S = 120.0
+_READING_S = 60.0
 
 
 def connect(server: str | None = None, timeout_s: float = 10.0) -> Client:
@@ -185,10 +186,34 @@ class Client:
         answer: intents_pb2.IntentExplanation = self._call(self._intents.Explain, request)
         return answer
 
-    def topology(self) -> fabric_pb2.Topology:
-        request = fabric_pb2.GetTopologyRequest()
+    def topology(self, *, source: bool = False) -> fabric_pb2.Topology:
+        """The running one; with ``source``, also the text that it was made of."""
+        request = fabric_pb2.GetTopologyRequest(source=source)
         answer: fabric_pb2.Topology = self._call(self._fabric.GetTopology, request)
         return answer
+
+    def apply_topology(
+        self,
+        text: bytes,
+        *,
+        name: str = "",
+        validate_only: bool = False,
+        request_id: str = "",
+    ) -> fabric_pb2.ApplyTopologyResponse:
+        """Takes a topology into use, as saving the controller's file does; durable when this
+        returns. ``name`` is what problems call it."""
+        request = fabric_pb2.ApplyTopologyRequest(
+            text=text, name=name, validate_only=validate_only, request_id=request_id
+        )
+        answer: fabric_pb2.ApplyTopologyResponse = self._call(
+            self._fabric.ApplyTopology, request, max(self._timeout_s, _READING_S)
+        )
+        return answer
+
+    def watch_topology(self, timeout_s: float | None = None) -> Iterator[fabric_pb2.TopologyEvent]:
+        """How it is now, then every edit that is taken into use or refused."""
+        request = fabric_pb2.WatchTopologyRequest()
+        return self._stream(self._fabric.WatchTopology, request, timeout_s)
 
     def watch_links(
         self, links: Iterable[str] = (), timeout_s: float | None = None

@@ -7,6 +7,7 @@ import logging
 import sys
 from pathlib import Path
 
+from controller.fabric.model import STRATEGIES
 from heald.distribution import require_own_packages
 
 
@@ -24,7 +25,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         "--northbound", default="127.0.0.1:50051", help="gRPC: HOST:PORT or unix:PATH"
     )
     parser.add_argument("--state-dir", type=Path, required=True, help="plans and intents")
-    parser.add_argument("--strategy", choices=("auto", "exact", "ecmp"), default="auto")
+    parser.add_argument("--strategy", choices=STRATEGIES, help="default: as in the topology file")
     parser.add_argument("--metrics", choices=("on", "off"), default="on")
     parser.add_argument("--poll-interval", type=float, default=1.0, metavar="SECONDS")
     parser.add_argument("--parent-pid", type=int, help="end when this process does")

@@ -9,7 +9,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,9 +26,10 @@ from controller.engine.engine import Engine
 from controller.engine.foresight import Foresight, foresee
 from controller.engine.wiring import WiringReport
 from controller.engine.work import find_black_holes, make
+from controller.fabric.model import Fabric
 from controller.intents.model import IntentStatus
 from controller.northbound.book import IntentBook
-from controller.northbound.drains import DrainBook, drained_links
+from controller.northbound.drains import DrainBook, Element, drained_links, renamed_elements
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
@@ -73,6 +75,9 @@ class Brain:
         self._fast, self._proof = fast, proof
         self._ovsdb = ovsdb
         self._processes: dict[str, SessionProcess] = {}
+        # New names of what is drained, edit by edit, as long as they are not in the store.
+        self._renames: list[Mapping[Element, Element]] = []
+        self._greet: Callable[[], None] = lambda: None
         self._statuses: asyncio.Queue[cmd.SetStatus] = asyncio.Queue()
         self._plans: asyncio.Queue[cmd.StorePlan] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,6 +98,10 @@ class Brain:
         self._execute(self._engine.start(time.monotonic()))
         await self._failure
 
+    def greets(self, greet: Callable[[], None]) -> None:
+        """``greet`` tells every session process anew what holds for all of them."""
+        self._greet = greet
+
     def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
@@ -110,7 +119,7 @@ class Brain:
         while True:
             await asyncio.sleep(TICK_S)
             engine, now = self._engine, time.monotonic()
-            self._ovsdb.tick(engine.fabric, engine.carrying(), engine.holding(), now)
+            self._ovsdb.tick(engine.carrying(), engine.holding(), now)
             self._handle(ev.Tick(self._ovsdb.queues.is_ready(now)))
 
     async def _probe(self) -> None:
@@ -144,12 +153,15 @@ class Brain:
         if switch is None:
             return
         parts = (list(body.flows), list(body.groups), list(body.meters))
-        event: ev.Event
+        event: ev.SwitchRead | ev.ReadFailed
         try:
             event = await self._fast.run(translate.read, switch.name, body.session, *parts)
         except DecodeError as error:
             event = ev.ReadFailed(switch.name, body.session, f"cannot be read back: {error}")
-        self._handle(event)
+        # It may have got another name meanwhile.
+        switch = self._engine.fabric.switch_by_dpid.get(body.dpid)
+        if switch is not None:
+            self._handle(replace(event, switch=switch.name))
 
     async def session_lost(self, process: SessionProcess) -> None:
         """Its switches keep forwarding; each is compared in full when it is back."""
@@ -309,7 +321,44 @@ class Brain:
             return None
 
     def drains_changed(self) -> None:
-        self._handle(ev.DrainsChanged(drained_links(self._drains.drains, self._engine.fabric)))
+        self._handle(ev.DrainsChanged(self._drained_links(self._engine.fabric)))
+
+    def _drained_links(self, fabric: Fabric) -> frozenset[str]:
+        return drained_links(self._drained(), fabric)
+
+    def _drained(self) -> list[Element]:
+        """What people have drained, by the names of today."""
+        elements = list(self._drains.drains)
+        for names in self._renames:
+            elements = [names.get(each, each) for each in elements]
+        return elements
+
+    async def _rename_drains(self) -> None:
+        while self._renames:
+            await self._durably(partial(self._drains.rename, self._renames[0]))
+            del self._renames[0]
+
+    def fabric_changed(self, fabric: Fabric) -> None:
+        """The topology was edited: go on with this fabric, whose version need not be set. It must
+        have the name of the one before, under which everything is stored."""
+        engine = self._engine
+        fabric = replace(fabric, version=engine.fabric.version + 1)
+        by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
+        known = fabric.switch_by_dpid
+        self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
+        for worker in (self._fast, self._proof):
+            worker.go_on_with(fabric)
+        renamed = renamed_elements(engine.fabric, fabric)
+        if any(element in renamed for element in self._drained()):
+            self._renames.append(renamed)
+            if len(self._renames) == 1:
+                self._spawn(self._rename_drains())
+        intents = self._wanted.of(self._book.intents, fabric)
+        # Before there is a plan: flows wait for the queues that they lead to.
+        self._ovsdb.edited(fabric)
+        self._handle(ev.FabricChanged(fabric, intents, self._drained_links(fabric)))
+        self._handle(ev.Tick(self._ovsdb.queues.is_ready(time.monotonic())))
+        self._greet()
 
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))

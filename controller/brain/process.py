@@ -11,23 +11,25 @@ import secrets
 import signal
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from controller.brain import translate
+from controller.brain import topology_file, translate
 from controller.brain.brain import CHANGE, Brain
 from controller.brain.session_socket import SessionSocket
+from controller.brain.topology_reader import TopologyReader, read_here
 from controller.brain.wanted import WantedIntents
 from controller.brain.workers import Worker, die_with_parent
 from controller.discovery.probe import KEY_BYTES, Seal
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
-from controller.fabric.load import TopologyErrors, load
-from controller.fabric.model import Fabric
+from controller.fabric.errors import TopologyErrors
 from controller.northbound.book import IntentBook
 from controller.northbound.drains import DrainBook, drained_links
 from controller.northbound.server import AddressError, NorthboundServer
+from controller.northbound.topology_book import TopologyBook
+from controller.northbound.topology_start import FileState, Found, at_start, digest_of
 from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
 from controller.ovsdb.manager import OvsdbManager
@@ -41,6 +43,7 @@ EXIT_CONFIGURATION = 3
 STORE_FILE = "heald.db"
 SITE = "default"
 BACKGROUND_NICENESS = 10
+_STORE_RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Options:
     session_socket: Path
     northbound: str
     state_dir: Path
-    strategy: str
+    strategy: str | None
     metrics: bool
     poll_interval_s: float
     parent_pid: int | None
@@ -65,22 +68,23 @@ def main(options: Options) -> int:
     # to a second, in which nothing else happens. What dies young is still found.
     gc.set_threshold(50_000, 20, 10_000)
     try:
-        fabric = replace(load(options.topology.read_bytes(), str(options.topology)), version=1)
-    except OSError as error:
-        print(f"{options.topology}: {error.strerror}; give a readable file", file=sys.stderr)
-        return EXIT_TOPOLOGY
+        asyncio.run(_run(options))
     except TopologyErrors as error:
         print(error, file=sys.stderr)
         return EXIT_TOPOLOGY
-    try:
-        asyncio.run(_run(options, fabric))
     except (AddressError, StoreError, OSError) as error:
         print(f"heald: {error}", file=sys.stderr)
         return EXIT_CONFIGURATION
     return 0
 
 
-async def _run(options: Options, fabric: Fabric) -> None:
+async def _run(options: Options) -> None:
+    file = str(options.topology)
+    looked = topology_file.look(file)
+    content = topology_file.read(file, file)
+    found: Found = content.problems or read_here(content.text, file)
+    digest = b"" if content.problems else digest_of(content.text)
+    file_state = FileState(file, digest, found)
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -91,6 +95,8 @@ async def _run(options: Options, fabric: Fabric) -> None:
         options.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = await SqliteStore.open(options.state_dir / STORE_FILE)
         stack.push_async_callback(store.close)
+        running = await at_start(store, SITE, file_state, content.text, read_here)
+        fabric = running.fabric
         # Switches remember the highest epoch that they have seen: one whose store was lost must not
         # begin below it.
         epoch = await store.next_epoch(at_least=int(time.time()))
@@ -108,7 +114,7 @@ async def _run(options: Options, fabric: Fabric) -> None:
         wanted = WantedIntents()
         engine = Engine(
             fabric,
-            strategy=options.strategy,
+            strategy=options.strategy or fabric.strategy,
             metrics=options.metrics,
             interval_s=options.poll_interval_s,
             stored_plan=stored_plan,
@@ -123,29 +129,36 @@ async def _run(options: Options, fabric: Fabric) -> None:
         stack.callback(ovsdb.stop)
         brain = Brain(engine, book, wanted, drains, store, plan_key, epoch, fast, proof, ovsdb)
         stack.callback(brain.stop)
+        reader = TopologyReader()
+        stack.callback(reader.stop)
+        topologies = TopologyBook(
+            store, SITE, running, file_state, reader.read, brain.fabric_changed
+        )
 
         interval_s = options.poll_interval_s if options.metrics else 0.0
         sessions = SessionSocket(
             options.session_socket,
             epoch,
-            lambda: translate.greeting(fabric, interval_s),
+            lambda: translate.greeting(engine.fabric, interval_s),
             brain.session_message,
             brain.session_lost,
         )
-        server = NorthboundServer(book, drains, brain)
+        brain.greets(sessions.greet)
+        server = NorthboundServer(book, drains, topologies, brain)
         address = await server.start(options.northbound)
         stack.push_async_callback(server.stop)
         await sessions.start()
         stack.push_async_callback(sessions.stop)
         ovsdb.start()
         # Switches connect and are read back while the workers get ready.
-        running = loop.create_task(brain.run())
+        thinking = loop.create_task(brain.run())
+        following = loop.create_task(_follow(file, looked, topologies))
         if not kernels.is_complete():
             _log.info(
                 "compiling the optimizer, once: it takes some 20 s until the first plan, unless "
                 "`heald warm-up` has done it before"
             )
-        await asyncio.gather(fast.start(), proof.start())
+        await asyncio.gather(fast.start(), proof.start(), reader.start())
         await server.set_ready(True)
         _log.info(
             "fabric %s: %d switches, %d links, %d NICs; epoch %d; gRPC on %s",
@@ -157,13 +170,31 @@ async def _run(options: Options, fabric: Fabric) -> None:
             address,
         )
         stop = loop.create_task(stopping.wait())
-        await asyncio.wait([running, stop], return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
-            running.result()
-        running.cancel()
+        await asyncio.wait([thinking, following, stop], return_when=asyncio.FIRST_COMPLETED)
+        for task in (thinking, following):
+            if task.done():
+                task.result()
+            task.cancel()
         if parent is not None:
             parent.cancel()
         _log.info("stopping; switches keep forwarding")
+
+
+async def _follow(file: str, looked: topology_file.Looks, topologies: TopologyBook) -> None:
+    """Offers what the file holds whenever it has been saved; ``looked``: as it did at the start."""
+    said = ""
+    async for content in topology_file.saves(file, looked):
+        while True:
+            try:
+                await topologies.saved(content.text, content.problems)
+            except StoreError as error:
+                if said != str(error):
+                    _log.error("%s; the topology that was saved waits for it", error)
+                said = str(error)
+                await asyncio.sleep(_STORE_RETRY_S)
+            else:
+                said = ""
+                break
 
 
 async def _stored_plan(store: SqliteStore, key: str) -> Plan | None:

@@ -125,6 +125,12 @@ class SessionSocket:
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
 
+    def greet(self) -> None:
+        """Say again what is said first: it may be something else now."""
+        for process in self.processes:
+            for greeting in self._greeting():
+                process.send(greeting)
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None

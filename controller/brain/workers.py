@@ -36,9 +36,8 @@ def die_with_parent(parent_pid: int) -> None:
 
 
 def _begin(parent_pid: int, niceness: int, fabric: bytes) -> None:
-    global _fabric
     die_with_parent(parent_pid)
-    _fabric = pickle.loads(fabric)
+    _take(fabric)
     # Ctrl-C reaches the whole process group; the brain decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(niceness)
@@ -59,13 +58,18 @@ def _warm(compiles: bool) -> int:
     return os.getpid()
 
 
+def _take(fabric: bytes) -> None:
+    global _fabric
+    _fabric = pickle.loads(fabric)
+
+
 def _on_fabric(function: Callable[[Any], R], asked: Any) -> R:
     assert _fabric is not None
     return function(replace(asked, fabric=_fabric))
 
 
 _fabric: Fabric | None = None
-"""In a worker, the fabric that it was started with."""
+"""In a worker, the fabric that it was given last."""
 
 
 class Worker:
@@ -98,6 +102,14 @@ class Worker:
     async def start(self) -> None:
         """Returns once the process is ready."""
         self.pid = await self.run(_warm, self._compiles)
+
+    def go_on_with(self, fabric: Fabric) -> None:
+        """What is asked for from now on is of this fabric."""
+        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+        try:
+            self._pool.submit(_take, self._fabric)
+        except BrokenProcessPool:
+            pass  # The next process begins with it.
 
     async def keep(self) -> None:
         """Replace a process that has died before a call has to wait for it; never returns."""

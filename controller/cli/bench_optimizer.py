@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 import click
 
 from controller.cli import render
+from controller.fabric.model import STRATEGIES
 
 if TYPE_CHECKING:
     from controller.lab.optimizers import Operations, Problem, Run
     from controller.optimizer.instances import Instance
 
 QUICK = ("ft8_a2a", "ft16_a2a", "ls512_rail", "ls512_moe", "ls512_os")
-PEERS = ("heald", "glop", "pdlp", "ecmp", "wcmp", "pop", "ssdo")
+BASELINES = tuple(name for name in STRATEGIES if name not in ("auto", "exact"))
+PEERS = ("heald", "glop", "pdlp", *BASELINES)
 
 
 @click.command(
@@ -34,7 +36,8 @@ Examples:
 
 An instance is built once; then each peer solves it in a process of its own, to the gap asked for
 and on the same paths. PDLP is run at tolerances of 1e-2, 1e-3, ... until the first that is proven
-to keep the gap, and that run alone counts.
+to keep the gap, POP with 64, 16 and 4 parts until it is that close to the best bound of the peers
+before it; that run alone counts, or else the best.
 
 ``placement``, or one of its instances such as placement_ring94, is about flows that must not be
 split; its peers are heald, cp-sat, ecmp-hash, round-robin and least-loaded.
@@ -86,7 +89,10 @@ def optimizer(
         for name in names:
             file = Path(directory, "problem.npz")
             problem = optimizers.build(name, known[name](), file)
-            runs = [_best(name, file, peer, gap, limit) for peer in asked]
+            runs: list[Run] = []
+            for peer in asked:
+                bound = max((said.bound for said in runs), default=0.0)
+                runs.append(_best(name, file, peer, gap, limit, bound))
             work = optimizers.operations(name, file, gap, limit) if operations else None
             if as_json:
                 for said in (
@@ -159,18 +165,17 @@ def _known(network: Path | None) -> Mapping[str, Callable[[], Instance]]:
     return {**INSTANCES, "kdl": partial(wide_area, json.loads(network.read_text()))}
 
 
-def _best(name: str, file: Path, peer: str, gap: float, limit: float) -> Run:
-    """The run that counts: PDLP's first that keeps the gap, or else its last that was solved."""
-    from controller.lab.optimizers import PDLP_TOLERANCES, run
+def _best(name: str, file: Path, peer: str, gap: float, limit: float, bound: float) -> Run:
+    """The run that counts: the first with a setting of the peer that keeps the gap over its own
+    bound, or over ``bound`` if it proves none; or else that of the best worst link."""
+    from controller.lab.optimizers import SETTINGS, run
 
-    if peer != "pdlp":
-        return run(name, file, peer, gap, limit)
     best = None
-    for tolerance in PDLP_TOLERANCES:
-        said = run(name, file, f"pdlp-{tolerance}", gap, limit)
-        if best is None or not said.problem:
+    for method in SETTINGS.get(peer, (peer,)):
+        said = run(name, file, method, gap, limit)
+        if best is None or said.mlu < best.mlu:
             best = said
-        if said.problem or (said.gap is not None and said.gap <= gap):
+        if said.problem or said.mlu <= (said.bound or bound) * (1 + gap):
             break
     assert best is not None
     return best

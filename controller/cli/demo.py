@@ -24,8 +24,6 @@ from controller.lab.demo_openvswitch import OpenVSwitchBed
 from controller.lab.errors import LabError
 from heald.distribution import topologies_dir
 
-_BAR_CELLS = 24
-
 
 @click.command(
     epilog="""\b
@@ -154,7 +152,7 @@ def _print_links(out: Console, report: Report) -> None:
     for name in ("ECMP", "PLAN"):
         made.add_column(f"{name} predicted", justify="right")
         made.add_column("measured", justify="right")
-        made.add_column("", min_width=_BAR_CELLS)
+        made.add_column("", min_width=render.BAR_CELLS)
     worst = {id(lab_demo.worst(trial.links)) for trial in (report.ecmp, report.planned)}
     for before, after in zip(report.ecmp.links, report.planned.links, strict=True):
         row: list[str | Text] = [before.sender, render.bps(before.capacity_bps)]
@@ -164,15 +162,11 @@ def _print_links(out: Console, report: Report) -> None:
             row += [
                 render.percent(predicted),
                 render.percent(measured),
-                _bar(measured, "red" if id(load) in worst else "cyan"),
+                render.bar(measured, "red" if id(load) in worst else "cyan"),
             ]
         made.add_row(*row)
     out.print(made)
     out.print()
-
-
-def _bar(share: float, style: str) -> Text:
-    return Text("█" * round(min(share, 1.0) * _BAR_CELLS), style)
 
 
 def _print_summary(out: Console, report: Report) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 from rich.live import Live
 
 from controller.cli import render
-from controller.cli.intent_file import IntentFile, read
+from controller.cli.intent_files import mistakes_of, open_intents, placed
 from controller.cli.intent_tables import count, line, table
 from controller.cli.nodes import Mistake
-from controller.intents import words
 from heald import Client, HealdError
-from heald.errors import Violation
 from heald.v1 import intents_pb2 as pb
-
-_BATCH_INDEX = re.compile(r"intents\[(\d+)\]")
 
 
 @click.command(
@@ -80,9 +75,8 @@ def apply(
     cure. Exit status: 0 done, 1 the controller is out of reach or an intent did not become
     active, 2 mistakes.
     """
-    documents = [_read(name) for name in files]
-    mistakes = [mistake for document in documents for mistake in document.mistakes]
-    _stop_at([*mistakes, *_duplicates(documents)])
+    documents = [open_intents(name) for name in files]
+    _stop_at(mistakes_of(documents))
     batch = [message for document in documents for message in document.intents]
     if not batch:
         _stop_at(
@@ -92,7 +86,7 @@ def apply(
         try:
             answer = client.apply(batch, validate_only=dry_run)
         except HealdError as error:
-            _stop_at([_placed(violation, documents) for violation in error.violations])
+            _stop_at([placed(v.field, v.description, documents) for v in error.violations])
             raise
         if as_json and not wait:
             click.echo(render.to_json(answer))
@@ -107,44 +101,11 @@ def apply(
                 click.echo(render.to_json(pb.ApplyResponse(intents=now, revision=answer.revision)))
 
 
-def _read(name: str) -> IntentFile:
-    try:
-        with click.open_file(name, "rb") as stream:
-            return read(name, stream.read())
-    except OSError as error:
-        mistake = Mistake(name, (1, 1), f"cannot be read: {error.strerror}")
-        return IntentFile(name, mistakes=[mistake])
-
-
 def _stop_at(mistakes: Sequence[Mistake]) -> None:
     if mistakes:
         for mistake in sorted(mistakes):
             click.echo(mistake, err=True)
         sys.exit(render.EXIT_WRONG_INPUT)
-
-
-def _duplicates(documents: Sequence[IntentFile]) -> Iterator[Mistake]:
-    first: dict[str, str] = {}
-    for document in documents:
-        for i, message in enumerate(document.intents):
-            place = document.place_of(f"[{i}].name")
-            here = f"{document.name}:{place[0]}:{place[1]}"
-            there = first.setdefault(message.name, here)
-            if there != here and message.name:
-                text = f"{words.short_name(message.name)!r} is also the name at {there}"
-                yield Mistake(document.name, place, f"{text}; give each its own")
-
-
-def _placed(violation: Violation, documents: Sequence[IntentFile]) -> Mistake:
-    """Where the field of a request stands in the files that the request was made of."""
-    match = _BATCH_INDEX.match(violation.field)
-    index = int(match[1]) if match else 0
-    for document in documents:
-        if index < len(document.intents):
-            break
-        index -= len(document.intents)
-    rest = violation.field[match.end() :] if match else ""
-    return Mistake(document.name, document.place_of(f"[{index}]{rest}"), violation.description)
 
 
 def _wait(client: Client, names: Sequence[str], timeout_s: float, quiet: bool) -> None:

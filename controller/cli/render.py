@@ -21,6 +21,7 @@ from heald.v1 import intents_pb2
 
 EXIT_FAILED = 1
 EXIT_WRONG_INPUT = 2
+BAR_CELLS = 24
 
 _STYLES = {
     "ACTIVE": "green",
@@ -38,8 +39,8 @@ _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def console() -> Console:
     """Of standard output as it is now; a pipe gets no colours and no cut lines."""
-    # No markup: what the controller says may contain brackets.
-    found = Console(highlight=False, markup=False)
+    # No markup: what the controller says may contain brackets, and IPv6 addresses `:a:`.
+    found = Console(highlight=False, markup=False, emoji=False)
     if not found.is_terminal:
         found.width = 200
     return found
@@ -62,6 +63,11 @@ def bps(value: float) -> str:
 
 def percent(share: float) -> str:
     return f"{share * 100:.1f}%"
+
+
+def bar(share: float, style: str) -> Text:
+    """As long as the share, ``BAR_CELLS`` for all."""
+    return Text("█" * round(min(share, 1.0) * BAR_CELLS), style)
 
 
 def state(name: str) -> Text:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from controller.distribution import require_own_packages
+from controller.fabric.model import STRATEGIES
 
 _RYU_MODULE = ("-m", "ryu.cmd.manager")
 
@@ -37,8 +38,9 @@ stops the controller; switches keep forwarding.
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["auto", "exact", "ecmp"]),
-    help="How paths are weighted [auto]",
+    type=click.Choice(STRATEGIES),
+    metavar="NAME",
+    help=f"How paths are weighted: {', '.join(STRATEGIES)} [as in TOPOLOGY, or auto]",
 )
 @click.option(
     "--metrics/--no-metrics", default=None, help="Poll counters, and let plans follow them [on]"

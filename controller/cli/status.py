@@ -49,8 +49,19 @@ def status(server: str | None, as_json: bool) -> None:
     if found.drains:
         names = (getattr(each, each.WhichOneof("element") or "link") for each in found.drains)
         out.print(f"drained: {', '.join(names)}", style="yellow")
+    if found.topology.running.applied and found.topology.file_differs:
+        out.print(_applied(found.topology), style="yellow", soft_wrap=True)
     for problem in found.problems:
         out.print(Text.assemble(("! ", "bold red"), problem))
+
+
+def _applied(topology: pb.TopologyStatus) -> str:
+    running = topology.running
+    return (
+        f"topology: {running.name}, applied by {running.principal} at "
+        f"{render.local_time(running.time)}; {topology.file} differs, and counts once it is saved "
+        "with other content"
+    )
 
 
 def plan_line(plan: pb.Plan) -> str:

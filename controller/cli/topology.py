@@ -1,4 +1,4 @@
-"""``heald topology``: look at topology files without a running controller."""
+"""``heald topology``: topology files, what edits of them would do, and what becomes of edits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from controller.cli.topology_apply import apply, watch
+from controller.cli.topology_diff import diff
 from controller.cli.topology_file import read_file
 from controller.cli.topology_generate import generate
 from controller.cli.topology_show import show
@@ -18,11 +20,14 @@ from controller.fabric.model import Fabric
 
 @click.group()
 def topology() -> None:
-    """Look at topology files, and make them; needs no running controller."""
+    """Make, check and compare topology files, and have the controller run one."""
 
 
 topology.add_command(generate)
 topology.add_command(show)
+topology.add_command(diff)
+topology.add_command(apply)
+topology.add_command(watch)
 
 
 @topology.command(

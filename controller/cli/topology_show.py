@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -16,13 +17,16 @@ from controller.engine.failures import all_to_all
 from controller.fabric.errors import TopologyErrors
 from controller.fabric.load import load
 from controller.fabric.model import Fabric
-from controller.fabric.survey import picture
 from controller.fabric.survey.bisection import bisection
+from controller.fabric.survey.dot import dot as as_dot
 from controller.fabric.survey.reachability import ways, weak_points
+from controller.fabric.survey.svg import svg as as_svg
 from controller.fabric.survey.tiers import tiers
 
 SHOWN = 8
 """Lines of a list that can be long; --json has all."""
+PNG_PIXELS = 16_000
+"""Width and height of a PNG at most."""
 
 
 @click.command(
@@ -52,18 +56,19 @@ def show(file: str, svg: str | None, png: str | None, dot: str | None, as_json: 
         click.echo(str(errors), err=True)
         sys.exit(render.EXIT_WRONG_INPUT)
     if svg:
-        _write(svg, picture.svg(fabric).encode())
+        write(svg, as_svg(fabric).encode())
     if dot:
-        _write(dot, picture.dot(fabric).encode())
+        write(dot, as_dot(fabric).encode())
     if png:
-        _write(png, _png(picture.svg(fabric)))
+        write(png, _png(as_svg(fabric)))
     if as_json:
         click.echo(json.dumps(_report(fabric), indent=2))
     elif not (svg or png or dot):
         _print(fabric)
 
 
-def _write(file: str, data: bytes) -> None:
+def write(file: str, data: bytes) -> None:
+    """- is standard output; what cannot be written ends the command."""
     try:
         if file == "-":
             sys.stdout.buffer.write(data)
@@ -84,7 +89,10 @@ def _png(drawing: str) -> bytes:
             err=True,
         )
         sys.exit(render.EXIT_FAILED)
-    drawn: bytes = cairosvg.svg2png(bytestring=drawing.encode())
+    # Smaller than drawn where cairo could not hold it.
+    widest = max(float(size) for size in re.findall(r' (?:width|height)="([\d.]+)"', drawing[:200]))
+    scale = min(1.0, PNG_PIXELS / widest)
+    drawn: bytes = cairosvg.svg2png(bytestring=drawing.encode(), scale=scale)
     return drawn
 
 

@@ -14,7 +14,7 @@ listens loses none.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import count
@@ -113,6 +113,52 @@ class Evidence:
         for link in fabric.links:
             self._judge(link)
         self.changed.clear()
+
+    def edited(
+        self,
+        fabric: Fabric,
+        kept: Callable[[PortRef], PortRef | None],
+        is_live: Callable[[PortRef], bool],
+    ) -> Evidence:
+        """The same for an edited fabric: what was shown of links that stay still holds. ``kept`` is
+        what a port is called now, None where its switch has gone; ``is_live`` is of new names."""
+        new = Evidence(fabric)
+        new._connected = {
+            ref.switch
+            for switch in self._connected
+            if (ref := kept(PortRef(switch, 0))) is not None
+        }
+        known = {(kept(port.ref), kept(port.peer)): port for port in self._ports.values()}
+        same: dict[_Port, _Port] = {}
+        for port in new._ports.values():
+            port.live = is_live(port.ref)
+            old = known.get((port.ref, port.peer))
+            if old is not None:
+                same[old] = port
+                port.era, port.sent = old.era, old.sent
+                heard = ((kept(at), count) for at, count in old.heard.items())
+                port.heard = {at: count for at, count in heard if at is not None}
+                if old.link.name in self.barred:
+                    new.barred |= {port.link.name}
+        new._nonces, new._expired = self._nonces, self._expired
+        for nonce, probe in self._outstanding.items():
+            if probe.port not in same:
+                probe.port.era += 1  # It proves nothing when it comes, but is no forgery.
+            port = same.get(probe.port, probe.port)
+            new._outstanding[nonce] = replace(probe, port=port)
+        for sender, ref in set().union(*self._strays.values()):
+            at = kept(ref)
+            if sender in same and at is not None:
+                for end in {same[sender].ref, at}:
+                    new._strays.setdefault(end, set()).add((same[sender], at))
+        for link in fabric.links:
+            new._judge(link)
+        new.changed = {link.name for link in fabric.links}
+        return new
+
+    @property
+    def connected_switches(self) -> Set[str]:
+        return self._connected
 
     def is_live(self, ref: PortRef) -> bool:
         found = self._ports.get(ref)

@@ -9,7 +9,7 @@ follows the length of the ring.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
@@ -44,6 +44,10 @@ class Pacer(Generic[T]):
     def __len__(self) -> int:
         """How many ports take turns."""
         return self._present
+
+    def __iter__(self) -> Iterator[T]:
+        """Those that take turns, the next one first."""
+        return (port for port, is_present in self._ring.items() if is_present)
 
     def add(self, port: T) -> None:
         """Its first turn comes within a round."""

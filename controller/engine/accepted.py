@@ -21,7 +21,8 @@ class Accepted:
     """``plan`` is ``base``, but for weights that are ``moved``.
 
     ``serial`` is that of the snapshots it serves. ``means``: all that switches should hold, or the
-    groups that are others than under the plan before.
+    groups that are others than under the plan before. ``fabric`` is the one that the tables are
+    for; ``crossings`` follow the newest.
     """
 
     plan: Plan
@@ -30,6 +31,7 @@ class Accepted:
     serial: int
     demands: Demands
     means: Compiled | Respread
+    fabric: Fabric
     moved: Repaired | None = None
 
     def foreseen(self, forecast: Forecast) -> Accepted:

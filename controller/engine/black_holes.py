@@ -24,6 +24,10 @@ class BlackHoleBook:
         self._asked: tuple[int, Bools] | None = None
         self._searching = False
 
+    def edited(self, fabric: Fabric) -> None:
+        """Looked for anew on this fabric."""
+        self._fabric, self._asked = fabric, None
+
     def due(self, held: Plan | None, live: Bools) -> list[Command]:
         """``held`` is the plan that switches have, ``live`` the arcs that they would use."""
         if self._searching or held is None:

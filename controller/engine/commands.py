@@ -27,7 +27,8 @@ class PlanRequest:
 
     ``settled``: every switch of the fabric holds ``previous`` and nothing older. ``compiled``: its
     tables are there, for demands that join the same NICs; if the new plan has other weights and
-    nothing else, these suffice. ``least_gain``: of MLU, for a plan that only has better weights.
+    nothing else, these suffice. ``least_gain``: of MLU, for a plan that only has better weights;
+    ``sticky``: without it the weights of ``previous`` stay, in a plan that is else the new one.
     """
 
     id: int
@@ -40,6 +41,7 @@ class PlanRequest:
     settled: bool
     compiled: bool
     least_gain: float
+    sticky: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

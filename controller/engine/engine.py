@@ -26,9 +26,11 @@ from controller.engine.commands import (
     SendProbes,
     StorePlan,
 )
+from controller.engine.editing import Edit
 from controller.engine.foresight import Question
 from controller.engine.links import LinkBook
 from controller.engine.measure import Measurements
+from controller.engine.names import in_words_of
 from controller.engine.pin_repair import swap_dead
 from controller.engine.planner import METRICS_HOLD_S, Answered, Planner, Reason, Snapshots
 from controller.engine.plans import covers, same_on_switches
@@ -39,6 +41,7 @@ from controller.engine.shortfalls import Shortfalls
 from controller.engine.statuses import Progress, StatusBook
 from controller.engine.switches import SwitchState
 from controller.engine.wiring import WiringWatch
+from controller.fabric.meaning import digest
 from controller.fabric.model import Fabric, PortRef
 from controller.intents.demands import Demands
 from controller.intents.expand import demands_of
@@ -85,7 +88,7 @@ class Engine:
         new = stored_plan is None and not intents and not withdrawing
         self.reconciler = Reconciler((s.name for s in fabric.switches), new)
         self._interval_s = interval_s
-        self._stored_plan = stored_plan
+        self._stored_plan = in_words_of(fabric, stored_plan) if stored_plan else None
         self._last_plan_id = stored_plan.id if stored_plan else 0
         self._storing: Accepted | None = None
         self._running: Accepted | None = None
@@ -142,7 +145,8 @@ class Engine:
             if stored.certificate.strategy == self._planner.strategy:
                 self._adopting = True
                 return out
-        self._planner.want(Reason.CHANGE)
+        same = stored is not None and stored.certificate.strategy == self._planner.strategy
+        self._planner.want(Reason.EDIT if same else Reason.CHANGE)
         return out + self._next(now)
 
     def handle(self, event: ev.Event, now: float) -> list[Command]:
@@ -191,6 +195,8 @@ class Engine:
                 return self._frames_heard(event, now)
             case ev.DrainsChanged():
                 return self._drains_changed(event, now)
+            case ev.FabricChanged():
+                return self._fabric_changed(event, now)
             case _ if not self.reconciler.current(event.switch, event.session):
                 pass  # an answer from a session that has ended since
             case ev.CountersRead():
@@ -222,14 +228,20 @@ class Engine:
             running = self._storing or self._running
             previous = running.plan if running else self._stored_plan
             settled = self._storing is None and self.reconciler.settled()
-            compiled = running is not None and running.demands.reaches == self.demands.reaches
+            compiled = (
+                running is not None
+                and running.fabric is self.fabric
+                and running.demands.reaches == self.demands.reaches
+            )
             snapshots = self._snapshots()
             request = self._planner.due(snapshots, previous, settled, compiled, now)
             if request is not None:
                 out.append(RequestPlan(request))
         if self._storing is None:
             out += self.reconciler.step(now, self._starting)
-        self.committed = self.plan is not None and self.reconciler.committed()
+        running = self._running
+        on_fabric = running is not None and running.fabric is self.fabric
+        self.committed = on_fabric and self.reconciler.committed()
         if self.committed:
             self._held = self.plan
             self._committed_serial = self._planned_serial
@@ -247,6 +259,10 @@ class Engine:
             return False
         self._serial += 1
         self._intents_serial = self._serial
+        self._expect(intents)
+        return True
+
+    def _expect(self, intents: Mapping[str, ev.WantedIntent]) -> None:
         self._intents = dict(intents)
         self._statuses.want(self._intents, self._serial)
         served = [i for i in self._intents.values() if len(i.endpoints) > 1]
@@ -254,7 +270,6 @@ class Engine:
             self.fabric, [i.reach for i in served], [flow for i in served for flow in i.flows]
         )
         self.demands = self._measurements.demands(self._a_priori)
-        return True
 
     def _snapshots(self) -> Snapshots:
         return Snapshots(
@@ -279,13 +294,15 @@ class Engine:
             # Links may have failed or been drained since it was made.
             if repair := self._repair(now):
                 self._planner.links_changed(now, urgent=False)
+            if accepted.plan.made_for.digest != digest(self.fabric):
+                self._planner.want(Reason.EDIT)
             return out + repair
         if asked.serial == self._serial:
             self.repairs.optimised(now)
         reason = asked.reason
         if current is not None:
             same = same_on_switches(current, accepted.plan)
-            if same or (reason is not Reason.CHANGE and not event.worth):
+            if same or (reason < Reason.EDIT and not event.worth):
                 return self._keep(accepted, event, reason, now)
         if reason is Reason.MEASUREMENT:
             self._planner.hold(now + METRICS_HOLD_S)
@@ -317,7 +334,10 @@ class Engine:
             base = replace(
                 base, egresses=previous.egresses, trees=previous.trees, zones=previous.zones
             )
-        accepted = Accepted(base, base, crossings, asked.serial, asked.request.demands, means)
+        request = asked.request
+        accepted = Accepted(
+            base, base, crossings, asked.serial, request.demands, means, request.fabric
+        )
         if asked.request.kind is PlanKind.OPTIMISE and asked.serial != self._serial:
             accepted, groups = accepted.turned(self.fabric, self.link_state)
             accepted = replace(accepted, means=means.with_groups(groups))
@@ -336,12 +356,14 @@ class Engine:
     ) -> list[Command]:
         """Stay with the plan that is. Which hosts of an edge may talk is not in it: its tables may
         be others all the same after a change."""
-        changes = reason is Reason.CHANGE and isinstance(event.means, ev.Compiled)
+        changes = reason >= Reason.EDIT and isinstance(event.means, ev.Compiled)
         kept = self._storing or self._running
         assert kept is not None
         kept = replace(kept, serial=accepted.serial)
         if changes:
-            kept = replace(kept, demands=accepted.demands, means=accepted.means)
+            kept = replace(
+                kept, demands=accepted.demands, means=accepted.means, fabric=accepted.fabric
+            )
         if self._storing is not None:
             self._storing = kept
             return []
@@ -404,6 +426,7 @@ class Engine:
         return out
 
     def _port_changed(self, event: ev.PortChanged, now: float) -> list[Command]:
+        self.reconciler.records[event.switch].ports[event.port] = event.live
         self.wiring.port_changed(PortRef(event.switch, event.port), event.live)
         if not self._links.set_port(event.switch, event.port, event.live, now):
             return []
@@ -434,6 +457,75 @@ class Engine:
         said = [Log("info", f"link {name} is {is_now}") for name, is_now in sorted(changed.items())]
         self._links.drain(event.links)
         return [*said, *self._links_may_have_changed(now)]
+
+    def _fabric_changed(self, event: ev.FabricChanged, now: float) -> list[Command]:
+        """All that is known of what stays goes on under its new name and index; what switches hold
+        stays as it is until there is a plan for the new fabric."""
+        edit = Edit.of(self.fabric, event.fabric)
+        self.fabric = event.fabric
+        said = self._switches_edited(edit)
+        self._links_edited(edit, event.drained, now)
+        self._plans_edited(edit)
+        self._intents = {name: edit.names.intent(i) for name, i in self._intents.items()}
+        self._statuses.renamed(self._intents)
+        others = self._want(event.intents)
+        if not others:
+            self._expect(event.intents)
+        self.link_state = self._measured_links(now)
+        if self._running is None and self._storing is None:
+            return [*said, *self.start(now)]
+        if others or not edit.cosmetic:
+            self._serial += 1
+            self._intents_serial = self._serial
+            self._planner.want(Reason.EDIT)
+        return [*said, *self._links_may_have_changed(now)]
+
+    def _switches_edited(self, edit: Edit) -> list[Command]:
+        self.reconciler.edited(edit.switches, self.fabric.switch_by_name)
+        self._shortfalls = Shortfalls(self.fabric)
+        self._edges = {nic.id: frozenset(nic.attachment_set) for nic in self.fabric.nics}
+        self._measurements = self._measurements.edited(edit)
+        gone = sorted(s.name for s in edit.before.switches if s.name not in edit.switches)
+        return [
+            Log(
+                "warning",
+                f"{name} is not in the topology any more: its session ends, and it keeps the rules "
+                "that it has",
+            )
+            for name in gone
+        ]
+
+    def _links_edited(self, edit: Edit, drained: frozenset[str], now: float) -> None:
+        records = self.reconciler.records
+
+        def is_live(ref: PortRef) -> bool:
+            return records[ref.switch].ports.get(ref.port, False)
+
+        self.wiring = self.wiring.edited(edit, is_live)
+        self._links = self._links.edited(
+            self.fabric, edit.port, is_live, self.reconciler.can_carry, drained, now
+        )
+        self._links.bar(self.wiring.barred)
+        up, barred = self._followed
+        barred_now = self._links.barred()
+        if barred is not None:
+            nothing = np.zeros(len(edit.arc), np.bool_)
+            barred = edit.by_arc(barred, nothing if barred_now is None else barred_now)
+        self._followed = edit.by_arc(up, self._links.up()), barred
+        for record in records.values():
+            if record.connects:
+                record.missing_ports = self._links.missing(record.name, record.ports)
+
+    def _plans_edited(self, edit: Edit) -> None:
+        if self._running is not None:
+            self._running = edit.accepted(self._running)
+        if self._storing is not None:
+            self._storing = edit.accepted(self._storing)
+        if self._held is not None:
+            self._held = edit.names.plan(self._held) if edit.cosmetic else None
+        if self._stored_plan is not None:
+            self._stored_plan = edit.names.plan(self._stored_plan)
+        self._black_holes.edited(self.fabric)
 
     def _measured_links(self, now: float) -> LinkState:
         measured = self._measurements.link_state(self._links.up(), now)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from controller.dataplane.black_holes import Pair
 from controller.dataplane.tables import Groups, SwitchTables, Tables, with_groups
 from controller.engine.repair import Crossings
+from controller.fabric.model import Fabric
 from controller.intents.demands import PinnedFlow, Reach
 from controller.openflow.decode import Description
 from controller.optimizer.plan import Certificate, Plan
@@ -129,6 +130,16 @@ class DrainsChanged:
     """All links that shall carry nothing because people ordered it."""
 
     links: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FabricChanged:
+    """People have edited the topology: the fabric from now on, with all intents that are wanted, as
+    they expand on it, and all links of it that are drained."""
+
+    fabric: Fabric
+    intents: Mapping[str, WantedIntent]
+    drained: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +284,7 @@ Event: TypeAlias = (
     | FramesHeard
     | ProbesDue
     | DrainsChanged
+    | FabricChanged
     | BatchDone
     | BatchFailed
     | CountersRead

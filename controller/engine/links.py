@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 import numpy as np
 
@@ -40,13 +40,49 @@ class LinkBook:
             for end in (arc.tail, arc.head):
                 self._arcs[end].append(arc.index)
 
+    def edited(
+        self,
+        fabric: Fabric,
+        kept: Callable[[PortRef], PortRef | None],
+        is_live: Callable[[PortRef], bool],
+        can_carry: Callable[[str], bool],
+        drained: frozenset[str],
+        now: float,
+    ) -> LinkBook:
+        """The same for an edited fabric. What is known of links that stay goes on; ``kept`` is what
+        their ports are called now. A link that has come carries traffic as soon as one that has
+        come back would: at once, if its ports are live and its switches have long had rules."""
+        new = LinkBook(fabric)
+        new._drained = drained
+        same = {(kept(arc.tail), kept(arc.head)): arc.tail for arc in self._fabric.arcs}
+        for arc in fabric.arcs:
+            ref, old = arc.tail, same.get((arc.tail, arc.head))
+            if old is not None:
+                if old in self._dead:
+                    new._dead.add(ref)
+                if old in self._live_since:
+                    new._live_since[ref] = self._live_since[old]
+            elif not is_live(ref):
+                new._dead.add(ref)
+            elif not all(map(can_carry, new._switches[ref])):
+                new._dead.add(ref)
+                new._live_since[ref] = now
+        new._live = np.array([not {a.tail, a.head} & new._dead for a in fabric.arcs], np.bool_)
+        kept_out = np.array([arc.link in drained for arc in fabric.arcs], np.bool_)
+        new._up = new._live & ~kept_out
+        return new
+
+    def missing(self, switch: str, ports: Container[int]) -> tuple[int, ...]:
+        """The ports of the topology that a switch with these ``ports`` lacks."""
+        declared = {arc.tail.port for arc in self._fabric.arcs_from[switch]}
+        declared |= {ref.port for ref, _ in self._fabric.nics_on[switch]}
+        return tuple(port for port in sorted(declared) if port not in ports)
+
     def switch_ports(self, switch: str, ports: Mapping[int, bool], now: float) -> tuple[int, ...]:
         """Take in all ports of a switch that has just connected; returns the declared it lacks."""
-        declared = [arc.tail.port for arc in self._fabric.arcs_from[switch]]
-        for port in declared:
-            self.set_port(switch, port, ports.get(port, False), now)
-        access = {p.port for p, _ in self._fabric.nics_on[switch]}
-        return tuple(p for p in sorted({*declared, *access}) if p not in ports)
+        for arc in self._fabric.arcs_from[switch]:
+            self.set_port(switch, arc.tail.port, ports.get(arc.tail.port, False), now)
+        return self.missing(switch, ports)
 
     def set_port(self, switch: str, port: int, live: bool, now: float) -> bool:
         """Returns whether that is news of a link of the fabric."""

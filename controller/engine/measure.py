@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from controller.dataplane.ids import IngressKind, class_index, ingress_group, is_pin_group
 from controller.dataplane.labels import Label
 from controller.dataplane.tables import SwitchTables
+from controller.engine.editing import Edit
 from controller.engine.events import CountersRead
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import DemandKey, Demands
@@ -80,6 +82,25 @@ class Measurements:
                 event.session, event.time_s, names, values
             )
         self._newest_s = max(self._newest_s, event.time_s)
+
+    def edited(self, edit: Edit) -> Measurements:
+        """The same for an edited fabric: what is known of switches that stay goes on."""
+        new = Measurements(edit.after)
+        for old, kind in zip(self._kinds, new._kinds, strict=True):
+            kind.update(edit.of_switches(old))
+        new._measured = {edit.names.demand(key): bps for key, bps in self._measured.items()}
+        nothing = np.zeros(len(edit.arc))
+        new._averages = tuple(
+            replace(
+                each,
+                carried_bps=edit.by_arc(each.carried_bps, nothing),
+                own_bps=edit.by_arc(each.own_bps, nothing),
+            )
+            for each in self._averages
+        )
+        new._updated_s, new._newest_s = self._updated_s, self._newest_s
+        new._version = self._version
+        return new
 
     @property
     def _kinds(self) -> tuple[dict[str, Rates], ...]:

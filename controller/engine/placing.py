@@ -52,12 +52,14 @@ class Placement:
 
 
 def digests(flows: Iterable[PinnedFlow]) -> dict[str, str]:
-    """What each intent asks for, in a few characters that are the same in every process."""
-    of_intent: dict[str, list[PinnedFlow]] = {}
+    """What each intent asks for, in a few characters that are the same in every process. Where its
+    NICs happen to be attached is no part of it."""
+    of_intent: dict[str, dict[str, None]] = {}
     for flow in flows:
-        of_intent.setdefault(flow.id.intent, []).append(flow)
+        unattached = replace(flow, id=flow.id._replace(ingress=""), egress=())
+        of_intent.setdefault(flow.id.intent, {})[repr(unattached)] = None
     return {
-        intent: blake2b(repr(asked).encode(), digest_size=8).hexdigest()
+        intent: blake2b(repr(list(asked)).encode(), digest_size=8).hexdigest()
         for intent, asked in of_intent.items()
     }
 

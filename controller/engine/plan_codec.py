@@ -11,6 +11,7 @@ from typing import Any
 
 from controller.optimizer.plan import (
     Certificate,
+    MadeFor,
     Pin,
     PlacedFlow,
     PlacementKey,
@@ -103,6 +104,7 @@ def body(plan: Plan) -> bytes:
         "pins": sorted([*flow, asdict(pin)] for flow, pin in plan.pins.items()),
         "asked": dict(plan.asked),
         "refused": sorted(plan.refused),
+        "made_for": asdict(plan.made_for),
     }
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
@@ -144,6 +146,8 @@ def decode(data: bytes) -> Plan:
             pins={PlacedFlow(*flow): _pin(**pin) for *flow, pin in document["pins"]},
             asked=dict(document["asked"]),
             refused=frozenset(document["refused"]),
+            # Plans of older releases do not tell.
+            made_for=MadeFor(**document.get("made_for", {})),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"stored plan: damaged document ({error!r})") from error

@@ -23,17 +23,19 @@ RETRY_S = 2.0
 
 class Reason(IntEnum):
     """Why a plan is wanted; a higher one is never satisfied by a plan made for a lower one. One for
-    LINKS or less must be worth its churn."""
+    LINKS or less must be worth its churn; one for an EDIT of the topology must be as far as it
+    only has other weights."""
 
     MEASUREMENT = 1
     LINKS = 2
-    CHANGE = 3
+    EDIT = 3
+    CHANGE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """What a plan is made from. ``serial`` counts changes of intents and of which links are up, and
-    ``intents_serial`` is what it was at the last change of intents."""
+    """What a plan is made from. ``serial`` counts changes of the fabric, of intents and of which
+    links are up, and ``intents_serial`` is what it was at the last change of the first two."""
 
     fabric: Fabric
     demands: Demands
@@ -103,9 +105,11 @@ class Planner:
             now < self._not_before_s and self._wanted is Reason.MEASUREMENT
         ):
             return None
-        if now < self._quiet_at_s and self._wanted is not Reason.CHANGE:
+        if now < self._quiet_at_s and self._wanted < Reason.EDIT:
             return None
         reason, self._wanted = self._wanted, None
+        # As after a start: a switch that has come to the fabric may hold anything.
+        settled = settled and reason is not Reason.EDIT
         return self._ask(PlanKind.OPTIMISE, snapshots, newest, reason, settled, compiled)
 
     def adopt(self, snapshots: Snapshots, stored: Plan) -> PlanRequest:
@@ -132,6 +136,7 @@ class Planner:
             compiled,
             # A link that is back is used again, however little there is to carry just now.
             ABSOLUTE_GAIN if reason is Reason.MEASUREMENT else 0.0,
+            sticky=reason is Reason.EDIT,
         )
         self._next_request += 1
         self._asked[request.id] = Answered(request, snapshots.serial, reason)
@@ -142,14 +147,19 @@ class Planner:
     ) -> Answered | None:
         """The answered request and why it was made; None when its answer is of no use any more.
 
-        That is when it was made for older snapshots, see above; when it does not know numbers that
-        the newest plan has given; and when it only adapts a plan that is not the newest.
+        That is when it was made for older snapshots, see above, or another fabric; when it does not
+        know numbers that the newest plan has given; and when it only adapts a plan that is not the
+        newest.
         """
         asked = self._asked.pop(request_id, None)
         if asked is None:
             return None
+        if asked.request.fabric is not newest_snapshots.fabric:
+            if asked.request.kind is PlanKind.OPTIMISE:
+                self.want(asked.reason)
+            return None
         needed = newest_snapshots.serial
-        if asked.reason is Reason.CHANGE and asked.request.kind is PlanKind.OPTIMISE:
+        if asked.reason >= Reason.EDIT and asked.request.kind is PlanKind.OPTIMISE:
             needed = newest_snapshots.intents_serial
         if asked.serial < needed:
             self.want(asked.reason)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from controller.dataplane.policy import admitted
+from controller.engine.names import made_for
 from controller.engine.numbering import numbered, retired, taken
 from controller.engine.path_trees import PathTrees
 from controller.engine.pin_repair import swap_dead
@@ -23,8 +24,8 @@ from controller.engine.view import (
 )
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets, ecmp, forest, linear, portfolio
-from controller.optimizer.certificate import Solution, gap
+from controller.optimizer import buckets, forest, strategies
+from controller.optimizer.certificate import gap
 from controller.optimizer.paths import Paths, normalised, spread, trace
 from controller.optimizer.plan import (
     PATH_TREES,
@@ -36,18 +37,16 @@ from controller.optimizer.plan import (
     PlannedEgress,
     PlannedTree,
 )
-from controller.optimizer.problem import Demand, Forest, Ints, Network
+from controller.optimizer.problem import Forest, Ints, Network
 from controller.telemetry.link_state import Floats, LinkState
 
-Strategy = Callable[[Network, Demand, Paths, Floats | None], Solution]
-STRATEGIES: Mapping[str, Strategy] = {
-    "auto": portfolio.solve,
-    "exact": linear.solve,
-    "ecmp": ecmp.solve,
-}
 TREES_PER_EGRESS = 8
 EGRESSES = range(1 << 14)
 ZONES = range(1, 1 << 30)
+
+
+def _untold(stage: str) -> None:
+    pass
 
 
 def make_plan(
@@ -59,6 +58,7 @@ def make_plan(
     settled: bool = False,
     strategy: str = "auto",
     plan_id: int,
+    tell: Callable[[str], None] = _untold,
 ) -> Plan:
     """The plan for these snapshots; equal inputs make equal plans, but for the seconds they took.
 
@@ -73,14 +73,14 @@ def make_plan(
     The certificate is of that: with the pins as they are and each link as much smaller as they have
     reserved there, no shares over these trees have an MLU below its bound.
 
-    Raises ValueError for an unknown strategy or when egress, tree or zone numbers run out.
+    ``tell`` is called as each stage begins. Raises ValueError for an unknown strategy or when
+    egress, tree or zone numbers run out.
     """
-    if strategy not in STRATEGIES:
-        raise ValueError(f"unknown strategy {strategy!r}: use one of {', '.join(STRATEGIES)}")
     held = taken(previous, settled)
     if previous is not None and link_state is not None:
         previous = replace(previous, pins=swap_dead(previous, fabric, link_state))
     network = network_of(fabric, link_state)
+    tell("placing flows")
     placement = place(fabric, _nominal(fabric, network), demands.flows, previous)
     before = {e.members: e.id for e in previous.egresses} if previous is not None else {}
     wanted = sorted({key.egress for key in demands.keys} | {f.egress for f in demands.flows})
@@ -91,6 +91,7 @@ def make_plan(
     sources = {fabric.switch_index[key.ingress] for key in demands.keys}
     position = {numbers[egress]: g for g, egress in enumerate(egresses)}
     reserved = _by_egress(held.trees, position)
+    tell("growing trees")
     grown = forest.grow(
         sound_network_of(fabric, link_state),
         members,
@@ -112,8 +113,10 @@ def make_plan(
     network = left(network, pinned)
     demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
     paths = trace(network, grown, demand)
+    tell("solving")
     start = _shares(previous, demands, grown, paths) if previous is not None else None
-    solution = STRATEGIES[strategy](network, demand, paths, start)
+    solution = strategies.solve(strategy, network, demand, paths, start)
+    tell("rounding weights")
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)
@@ -138,6 +141,7 @@ def make_plan(
         pins=pins,
         asked=digests(demands.flows),
         refused=placement.refused,
+        made_for=made_for(fabric, demands.flows),
     )
 
 

@@ -9,7 +9,7 @@ from controller.dataplane.policy import admitted
 from controller.engine.placing import digests
 from controller.fabric.model import Fabric
 from controller.intents.demands import DemandKey, Demands
-from controller.optimizer.plan import PlacementKey, Plan
+from controller.optimizer.plan import PlacedFlow, PlacementKey, Plan
 
 
 def zones_of(demands: Demands) -> Mapping[str, frozenset[str]]:
@@ -29,6 +29,8 @@ def covers(plan: Plan, fabric: Fabric, demands: Demands) -> bool:
     ports = {(arc.tail.switch, arc.tail.port) for arc in fabric.arcs}
     return (
         plan.asked == digests(demands.flows)
+        and {flow: pin.egress for flow, pin in plan.pins.items()}
+        == {PlacedFlow(*flow.id): flow.egress for flow in demands.flows}
         and set(plan.zones) == set(zones_of(admitted(demands, plan.refused)).values())
         and set(plan.weights) == {PlacementKey(*key) for key in demands.keys}
         and all(hop in ports for tree in plan.trees for hop in tree.next_port.items())

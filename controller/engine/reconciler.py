@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from controller.dataplane.diff import gathered, modifying, switch_diff
@@ -105,6 +105,8 @@ class Reconciler:
         self._plan_id = plan_id
         tables, out = dict(self._tables), list[Command]()
         for name, whole in groups.items():
+            if name not in tables:
+                continue  # A switch that is no more, or is not in the plan yet.
             record, before = self.records[name], tables[name]
             messages = before.held(whole)
             if not messages:
@@ -150,9 +152,31 @@ class Reconciler:
 
     # ---- events ---------------------------------------------------------------------------------
 
+    def edited(self, kept: Mapping[str, str], switches: Iterable[str]) -> None:
+        """The fabric has these switches from now on; ``kept`` maps old names of those that stay to
+        new ones. One that stays goes on with what it is doing, one that has gone holds up nobody
+        any more."""
+        for name in self.records.keys() - kept.keys():
+            self._drop(name)
+        known = {new: self.records[old] for old, new in kept.items()}
+        self.records = {name: known.get(name) or SwitchRecord(name) for name in switches}
+        for name, record in self.records.items():
+            record.name = name
+        if self._tables is not None:
+            self._tables = {kept[s]: t for s, t in self._tables.items() if s in kept}
+        self._differences = {kept[s]: d for s, d in self._differences.items() if s in kept}
+        if self._rollout is not None:
+            self._rollout.edited(kept)
+        self._single = {
+            number: replace(single, switch=kept[single.switch])
+            for number, single in self._single.items()
+        }
+        self._by_switch = Counter({kept[s]: count for s, count in self._by_switch.items()})
+
     def connected(self, event: ev.SwitchConnected, now: float) -> None:
         self._drop(event.switch)
         self.records[event.switch].connect(event.session, event.openflow, event.peer, now)
+        self.records[event.switch].ports = dict(event.ports)
         self.records[event.switch].read_at_s = now
 
     def read(self, event: ev.SwitchRead) -> list[Command]:
@@ -308,7 +332,9 @@ class Reconciler:
         known = {
             r.name: r.installed
             for r in self.records.values()
-            if r.installed is not None and r.state is not SwitchState.HELD
+            if r.installed is not None
+            and r.state is not SwitchState.HELD
+            and self._want(r.name) is not None
         }
         if self._tables is None or all(has is self._want(name) for name, has in known.items()):
             self._differences.clear()
@@ -316,7 +342,7 @@ class Reconciler:
             return False
         if self._is_held(now, starting):
             return False
-        desired = {name: self._want(name) for name in known}
+        desired = {name: self._tables[name] for name in known}
         if not self._compare(known, desired):
             return False
         updates = gathered({name: self._differences[name][2] for name in known})
@@ -359,9 +385,9 @@ class Reconciler:
         self._continues = True
         return [Continue()]
 
-    def _want(self, switch: str) -> SwitchTables:
-        assert self._tables is not None
-        return self._tables.get(switch, _NOTHING)
+    def _want(self, switch: str) -> SwitchTables | None:
+        """None for a switch that no plan has yet, and that is left as it is until then."""
+        return self._tables.get(switch) if self._tables is not None else None
 
     def _settled(self, record: SwitchRecord) -> bool:
         return record.state is SwitchState.IN_SYNC and record.installed is self._want(record.name)

@@ -87,6 +87,18 @@ class Rollout:
             self.updates = Updates({**self.updates.messages, phase: batches})
         return rest
 
+    def edited(self, kept: Mapping[str, str]) -> None:
+        """Go on with the switches that stay, by their new names."""
+        self.updates = Updates(
+            {
+                phase: {kept[s]: batch for s, batch in batches.items() if s in kept}
+                for phase, batches in self.updates.messages.items()
+            }
+        )
+        self.desired = {kept[s]: tables for s, tables in self.desired.items() if s in kept}
+        self._waiting = {batch: kept[s] for batch, s in self._waiting.items() if s in kept}
+        self._gone = {kept[s] for s in self._gone if s in kept}
+
     def acknowledge(self, switch: str, batch: int) -> None:
         if self._waiting.get(batch) == switch:
             del self._waiting[batch]

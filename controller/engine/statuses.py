@@ -54,6 +54,11 @@ class StatusBook:
             if known is None or known[0] != intent:
                 self._wanted[name] = (intent, serial)
 
+    def renamed(self, intents: Mapping[str, WantedIntent]) -> None:
+        """These are wanted as they were, in other words."""
+        for name, intent in intents.items():
+            self._wanted[name] = intent, self._wanted[name][1]
+
     def leave(self, generations: Mapping[str, int], serial: int) -> None:
         """These were being withdrawn before this book began."""
         self._last = None

@@ -46,6 +46,8 @@ class SwitchRecord:
     failures: int = 0
     retry_at_s: float = 0.0
     missing_ports: tuple[int, ...] = field(default=())
+    ports: dict[int, bool] = field(default_factory=dict)
+    """Whether each is live, of those that it last said that it has, in the topology or not."""
     read_at_s: float = 0.0
     audited: bool = False
     """A read-back is under way that only checks; it counts if no batch was sent since this one."""

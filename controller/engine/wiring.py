@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from controller.discovery.evidence import Evidence, Verdict, Wired
@@ -11,6 +11,7 @@ from controller.discovery.pacing import Pacer, round_s
 from controller.discovery.probe import Rejection, Seal
 from controller.discovery.swaps import Cable, Swap, suspected_swaps
 from controller.engine.commands import Log, OutgoingProbe
+from controller.engine.editing import Edit
 from controller.fabric.model import Fabric, Link, PortRef
 
 _SAID_AT_ONCE = 10
@@ -59,6 +60,24 @@ class WiringWatch:
         self._strays: Set[Cable] = frozenset()
         self._swaps: tuple[Swap, ...] = ()
         self._unexpected: tuple[Cable, ...] = ()
+
+    def edited(self, edit: Edit, is_live: Callable[[PortRef], bool]) -> WiringWatch:
+        """The same for an edited fabric: what probes have shown of links that stay still holds, and
+        is not said again."""
+        new = WiringWatch(edit.after, self._seal)
+        new._evidence = self._evidence.edited(edit.after, edit.port, is_live)
+        new._sessions = edit.of_switches(self._sessions)
+        turns = [edit.port(ref) for ref in self._pacer]
+        connected = new._evidence.connected_switches
+        for ref in (*turns, *new._peer):
+            if ref in new._peer and ref.switch in connected and is_live(ref):
+                new._pacer.add(ref)
+        new._ignored, new._shed = self._ignored, self._shed
+        names = edit.kept_links
+        new._alarmed = {names[link]: w for link, w in self._alarmed.items() if link in names}
+        new._strays = new._evidence.strays
+        new._swaps, new._unexpected = new._suspicions()
+        return new
 
     @property
     def barred(self) -> frozenset[str]:
@@ -144,14 +163,20 @@ class WiringWatch:
             return
         self._strays = strays
         swaps, unexpected = self._swaps, self._unexpected
-        self._swaps = tuple(suspected_swaps(strays, self._peer, self._evidence.is_live))
-        self._unexpected = tuple(sorted(c for c in strays if not self._peer.keys() >= {c.a, c.b}))
+        self._swaps, self._unexpected = self._suspicions()
         for swap in self._swaps:
             if swap not in swaps:
                 yield Log("warning", str(swap))
         for cable in self._unexpected:
             if cable not in unexpected:
                 yield Log("warning", _unexpected(cable))
+
+    def _suspicions(self) -> tuple[tuple[Swap, ...], tuple[Cable, ...]]:
+        strays = self._strays
+        return (
+            tuple(suspected_swaps(strays, self._peer, self._evidence.is_live)),
+            tuple(sorted(c for c in strays if not self._peer.keys() >= {c.a, c.b})),
+        )
 
     def problems(self) -> list[str]:
         """Swaps first, for they are what to mend."""

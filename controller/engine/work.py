@@ -38,11 +38,13 @@ def make(request: PlanRequest) -> PlanMade:
     if previous is None:
         compiled = _compiled(request, plan)
         return PlanMade(request.id, plan, compiled, body=plan_codec.body(plan))
+    worth = worth_committing(previous, plan, fabric, demands, link_state, request.least_gain)
+    running = _forecast(previous, plan.certificate, request)
+    if request.sticky and not worth:
+        plan = running.of(replace(plan, weights=previous.weights))
     same_ways = differ_in_weights_only(previous, plan)
     if same_ways:
         plan = replace(plan, egresses=previous.egresses, trees=previous.trees)
-    worth = worth_committing(previous, plan, fabric, demands, link_state, request.least_gain)
-    running = _forecast(previous, plan.certificate, request)
     body = plan_codec.body(plan)
     if request.compiled and same_ways:
         changed = [key for key, row in plan.weights.items() if row != previous.weights[key]]

@@ -66,6 +66,7 @@ class _Builder:
             gateway_mac=self._spec.gateway.mac,
             gateway_ipv4=self._spec.gateway.ipv4,
             gateway_ipv6=self._spec.gateway.ipv6,
+            strategy=self._spec.strategy,
         )
 
     def _classes(self) -> tuple[TrafficClass, ...]:

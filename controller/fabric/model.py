@@ -160,9 +160,20 @@ class Arc:
     latency_s: float
 
 
+STRATEGIES = (
+    "auto",
+    "exact",
+    *("ecmp", "equal-split", "wcmp", "pop", "ssdo"),
+    *("ecmp-hash", "round-robin", "least-loaded"),
+)
+"""How plans can be made, by the names of ``controller.optimizer.strategies``, which this room may
+not import. The first is what is used where nobody says."""
+
+
 @dataclass(frozen=True)
 class Fabric:
-    """A validated network. ``version`` counts the snapshots that one brain has taken into use."""
+    """A validated network. ``strategy`` is how its plans are made, where nobody says otherwise;
+    ``version`` counts the snapshots that one brain has taken into use."""
 
     name: str
     switches: tuple[Switch, ...]
@@ -172,6 +183,7 @@ class Fabric:
     gateway_mac: int
     gateway_ipv4: IPv4Address
     gateway_ipv6: IPv6Address
+    strategy: str = STRATEGIES[0]
     version: int = field(default=0, compare=False)
 
     @property

@@ -8,7 +8,7 @@ from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from controller.fabric.errors import quoted
-from controller.fabric.model import IpAddress, PortRef
+from controller.fabric.model import STRATEGIES, IpAddress, PortRef
 
 MAX_PORT = 0xFEFF
 LABEL_OCTET = 0x0E
@@ -49,6 +49,13 @@ def word(value: object) -> str:
     found = text(value, "a word")
     if not 0 < len(found) <= 255 or not found.isprintable():
         raise ValueError(f"{quoted(found)}: use 1 to 255 printable characters")
+    return found
+
+
+def strategy(value: object) -> str:
+    found = text(value, "a strategy")
+    if found not in STRATEGIES:
+        raise ValueError(f"{quoted(found)} is no strategy: use one of {', '.join(STRATEGIES)}")
     return found
 
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +44,7 @@ class EmulatedLab:
         self.topology_file.write_bytes(raw)
         self.port = free_port()
         self._persona = persona
+        self._asking = threading.Lock()
         try:
             self._start_switches()
         except BaseException:
@@ -101,12 +103,13 @@ class EmulatedLab:
         Raises LabError with what is wrong with it, or when the switches have ended."""
         stdin, stdout = self.emulator.stdin, self.emulator.stdout
         assert stdin is not None and stdout is not None
-        try:
-            stdin.write(line.replace("\n", " ").encode() + b"\n")
-            stdin.flush()
-            said = stdout.readline()
-        except BrokenPipeError:
-            said = b""
+        with self._asking:
+            try:
+                stdin.write(line.replace("\n", " ").encode() + b"\n")
+                stdin.flush()
+                said = stdout.readline()
+            except BrokenPipeError:
+                said = b""
         if not said:
             log = (self.run_dir / "emulator.log").read_text(errors="replace").strip()
             raise LabError(f"The process that plays the switches has ended: {log[-1000:]}")
@@ -116,7 +119,7 @@ class EmulatedLab:
         return Answer(**answer)
 
     def popen_in_namespace(
-        self, argv: Sequence[str], *, stdout: IO[bytes], stderr: IO[bytes]
+        self, argv: Sequence[str], *, stdout: IO[bytes] | int, stderr: IO[bytes] | int
     ) -> subprocess.Popen[bytes]:
         """Start a program beside the switches; it dies with this one."""
         return self._popen(argv, stdout=stdout, stderr=stderr)
@@ -136,7 +139,7 @@ class EmulatedLab:
         *,
         stdin: int = subprocess.DEVNULL,
         stdout: IO[bytes] | int,
-        stderr: IO[bytes],
+        stderr: IO[bytes] | int,
     ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             argv,

@@ -64,7 +64,6 @@ class Lab:
         scale: float = 1.0,
         controller: str | None = DEFAULT_CONTROLLER,
         progress: Progress = lambda _text: None,
-        foreground: bool = False,
     ) -> Lab:
         """Build a lab and return when it is ready (IPv6 addresses usable, bridges up).
 
@@ -76,7 +75,6 @@ class Lab:
             controller: OpenFlow target of every bridge, seen from inside the lab's namespace. Set
                 once: a bridge that gets its first controller later forgets its flows.
             progress: called with a few words at each step.
-            foreground: leave the terminal to the lab process, for `prompt`.
 
         Raises:
             LabError: this machine or this fabric does not allow it; the text has the cure.
@@ -85,7 +83,7 @@ class Lab:
         requirements.require()
         fabric, text = _scaled(topology, scale)
         wiring = wire(fabric)
-        process = LabProcess(wiring, controller, foreground, progress)
+        process = LabProcess(wiring, controller, progress)
         file = topology if isinstance(topology, Path) else None
         if file is not None and (len(fabric.classes) > 1 or any(x.bfd for x in fabric.links)):
             text = with_ovsdb(
@@ -214,10 +212,17 @@ class Lab:
 
     def link_down(self, a: str, b: str) -> None:
         """Cut every cable between two nodes: both ends lose carrier."""
-        self._set_cables(a, b, "down")
+        self._set_interfaces(self._interfaces_between(a, b), "down")
 
     def link_up(self, a: str, b: str) -> None:
-        self._set_cables(a, b, "up")
+        self._set_interfaces(self._interfaces_between(a, b), "up")
+
+    def cable_down(self, cable: str) -> None:
+        """Cut one cable: a link, or the one of a NIC (``h1/eth0``)."""
+        self._set_interfaces(self._interfaces_of(cable), "down")
+
+    def cable_up(self, cable: str) -> None:
+        self._set_interfaces(self._interfaces_of(cable), "up")
 
     def end_down(self, switch: str, port: int) -> None:
         """Take one end of a cable down: there the port is down, at the other end carrier is."""
@@ -228,15 +233,18 @@ class Lab:
 
     def link_silent(self, a: str, b: str) -> None:
         """Every cable between two switches loses all packets, and neither end sees it."""
-        for interface in self._interfaces_between(a, b):
-            self._tc(f"qdisc add dev {interface} clsact")
-            # One instruction: return TC_ACT_SHOT. It comes before the queues of Open vSwitch.
-            self._tc(f"filter add dev {interface} egress bpf da bytecode '1,6 0 0 2'")
+        self._silence(self._interfaces_between(a, b))
 
     def link_heard(self, a: str, b: str) -> None:
         """The end of `link_silent`."""
-        for interface in self._interfaces_between(a, b):
-            self._tc(f"qdisc del dev {interface} clsact")
+        self._hear(self._interfaces_between(a, b))
+
+    def cable_silent(self, cable: str) -> None:
+        """The same of one cable; from a NIC to its switch, packets still pass."""
+        self._silence(self._interfaces_of(cable))
+
+    def cable_heard(self, cable: str) -> None:
+        self._hear(self._interfaces_of(cable))
 
     def switch_down(self, switch: str) -> None:
         """Cut every cable of a switch; its OpenFlow session stays."""
@@ -275,9 +283,6 @@ class Lab:
     def port_up(self, switch: str, port: int) -> None:
         self.ovs_ofctl("mod-port", switch, str(port), "up")
 
-    def _set_cables(self, a: str, b: str, state: str) -> None:
-        self._set_interfaces(self._interfaces_between(a, b), state)
-
     def _interfaces_between(self, a: str, b: str) -> Sequence[str]:
         """Those of switches, on all cables between two nodes."""
         wiring = self.description.wiring
@@ -293,6 +298,27 @@ class Lab:
         if not found:
             raise LabError(f"There is no cable between {a} and {b}")
         return found
+
+    def _interfaces_of(self, cable: str) -> Sequence[str]:
+        """Those of switches, on one cable."""
+        wiring = self.description.wiring
+        for each in wiring.cables:
+            if each.link == cable:
+                return each.a.interface, each.b.interface
+        for nic in wiring.nics:
+            if f"{nic.host}/{nic.nic}" == cable:
+                return (nic.port.interface,)
+        raise LabError(f"There is no link or NIC {cable} in the lab of {self.fabric.name}")
+
+    def _silence(self, interfaces: Sequence[str]) -> None:
+        for interface in interfaces:
+            self._tc(f"qdisc add dev {interface} clsact")
+            # One instruction: return TC_ACT_SHOT. It comes before the queues of Open vSwitch.
+            self._tc(f"filter add dev {interface} egress bpf da bytecode '1,6 0 0 2'")
+
+    def _hear(self, interfaces: Sequence[str]) -> None:
+        for interface in interfaces:
+            self._tc(f"qdisc del dev {interface} clsact")
 
     def _tc(self, command: str) -> None:
         inside.run(self.pid, self.run_dir, ["tc", *shlex.split(command)])

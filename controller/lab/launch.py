@@ -24,9 +24,7 @@ _STOP_S = 20.0
 class LabProcess:
     """A lab process, its run directory, and the socket whose end is its end."""
 
-    def __init__(
-        self, wiring: Wiring, controller: str | None, foreground: bool, progress: Progress
-    ) -> None:
+    def __init__(self, wiring: Wiring, controller: str | None, progress: Progress) -> None:
         """Start it and wait until the lab is ready.
 
         Raises:
@@ -41,9 +39,9 @@ class LabProcess:
             argv += [f"--controller={controller}"] if controller else []
             self.popen = subprocess.Popen(
                 argv,
-                stdin=None if foreground else subprocess.DEVNULL,
-                stdout=None if foreground else subprocess.DEVNULL,
-                start_new_session=not foreground,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
                 pass_fds=(theirs.fileno(), lock),
                 env=inside.environment(),
             )
@@ -56,16 +54,6 @@ class LabProcess:
         except BaseException:
             self.close()
             raise
-
-    def prompt(self) -> None:
-        """Run Mininet's prompt on the terminal until the user leaves it; this ends the lab."""
-        self._control.sendall(b"prompt\n")
-        while True:
-            try:
-                self.popen.wait()
-                return
-            except KeyboardInterrupt:
-                continue  # The terminal sends it to the prompt too, and there it has a meaning.
 
     def let_go(self) -> None:
         """What the kernel does when the holder of a lab dies: the lab ends by itself."""

@@ -6,14 +6,18 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from controller.lab import peers
 from controller.optimizer import portfolio
 from controller.optimizer.audit import audit, links_of, survivors
-from controller.optimizer.baselines import BASELINES
+from controller.optimizer.baselines import BASELINES, shares
+from controller.optimizer.baselines.pop import SETTINGS as POP
 from controller.optimizer.certificate import Found, Solution, finish
 from controller.optimizer.descent import descend
 from controller.optimizer.fairness import fair_rates
@@ -21,13 +25,17 @@ from controller.optimizer.forest import grow
 from controller.optimizer.instances import Instance
 from controller.optimizer.linear import Exact
 from controller.optimizer.paths import Paths, load, trace
-from controller.optimizer.problem import Demand, Network
+from controller.optimizer.problem import Demand, Floats, Network
 from controller.optimizer.program import pdlp_parameters
 from controller.optimizer.scaled import Scaled
 from controller.optimizer.warm import warm_up
 
 FAILURES = 5
-PDLP_TOLERANCES = ("1e-2", "1e-3", "1e-4", "1e-5")
+SETTINGS: Mapping[str, Sequence[str]] = {
+    "pdlp": [f"pdlp-{tolerance}" for tolerance in ("1e-2", "1e-3", "1e-4", "1e-5")],
+    "pop": list(POP),
+}
+"""Methods of peers that can be set, from the fastest to the most exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +100,7 @@ def build(name: str, instance: Instance, file: Path) -> Problem:
     paths = trace(instance.network, forest, instance.demand)
     traced = time.process_time()
     network, demand = instance.network, instance.demand
-    np.savez(
-        file,
-        nodes=network.nodes,
-        **{name: getattr(network, name) for name in ("tail", "head", "capacity_bps")},
-        **{name: getattr(demand, name) for name in ("source", "egress", "rate_bps")},
-        **{f"path_{field}": getattr(paths, field) for field in Paths.__dataclass_fields__},
-    )
+    peers.save(file, peers.Problem(network, demand, paths))
     return Problem(
         name,
         len(network.tail) // 2,
@@ -113,29 +115,18 @@ def build(name: str, instance: Instance, file: Path) -> Problem:
 
 def run(name: str, file: Path, method: str, gap: float, limit_s: float) -> Run:
     """In a process of its own; what fails or takes longer than ``limit_s`` says so."""
-    command = [sys.executable, "-m", __name__, name, str(file), method, str(gap), str(limit_s)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s + 60)
-    except subprocess.TimeoutExpired:
-        return _failed(name, method, f"not done in {limit_s:.0f} s")
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        return _failed(name, method, last[0])
-    return Run(**json.loads(done.stdout.splitlines()[-1]))
+    arguments = [name, str(file), method, str(gap), str(limit_s)]
+    said, problem = peers.ask(__name__, arguments, limit_s, limit_s + 60)
+    if said is None:
+        return Run(name, method, "", np.inf, 0.0, None, 0.0, 0.0, 0.0, 0, problem)
+    return Run(**said)
 
 
 def operations(name: str, file: Path, gap: float, limit_s: float) -> Operations | None:
     """In a process of its own; None where it fails or takes longer than ``limit_s``."""
-    command = [sys.executable, "-m", __name__, name, str(file), "operations", str(gap), "0"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s + 60)
-    except subprocess.TimeoutExpired:
-        return None
-    return None if done.returncode else Operations(**json.loads(done.stdout.splitlines()[-1]))
-
-
-def _failed(name: str, method: str, problem: str) -> Run:
-    return Run(name, method, "", np.inf, 0.0, None, 0.0, 0.0, 0.0, 0, problem)
+    arguments = [name, str(file), "operations", str(gap), "0"]
+    said, _ = peers.ask(__name__, arguments, limit_s, limit_s + 60)
+    return None if said is None else Operations(**said)
 
 
 def compile_seconds(directory: Path) -> float:
@@ -159,15 +150,20 @@ def _solve(
 ) -> Solution:
     if method == "heald":
         found = portfolio.optimum(network, demand, paths, None, gap)
-    elif method in BASELINES:
-        share = BASELINES[method](network, demand, paths)
-        found = Found(share, np.zeros(len(network.tail)), "", 0.0)
+    elif method in POP or method in BASELINES:
+        found = Found(_shares(method, network, demand, paths), np.zeros(len(network.tail)), "", 0.0)
     else:
         solver, _, tolerance = method.upper().partition("-")
         parameters = {"PDLP": pdlp_parameters(float(tolerance))} if tolerance else {}
         exact = Exact(Scaled(network, demand, paths), (solver,), {solver: limit_s}, parameters)
         found = exact.optimise(refine=False)
     return finish(network, demand, paths, found.share, found, found.solver)
+
+
+def _shares(method: str, network: Network, demand: Demand, paths: Paths) -> Floats:
+    if method in POP:
+        return POP[method](network, demand, paths)
+    return shares(method, network, demand, paths)
 
 
 def _operate(name: str, network: Network, demand: Demand, paths: Paths, gap: float) -> Operations:
@@ -209,25 +205,16 @@ def _operate(name: str, network: Network, demand: Demand, paths: Paths, gap: flo
     )
 
 
-def peak_memory_mb() -> int:
-    """Of this process alone: ``getrusage`` counts its parent's before it became this program."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) >> 10
-
-
 def main() -> None:
     name, file, method, gap, limit = sys.argv[1:]
-    with np.load(file) as data:
-        network = Network(int(data["nodes"]), *(data[x] for x in ("tail", "head", "capacity_bps")))
-        demand = Demand(*(data[x] for x in ("source", "egress", "rate_bps")))
-        paths = Paths(*(data[f"path_{x}"] for x in Paths.__dataclass_fields__))
-    warm_up()
+    network, demand, paths = peers.load(Path(file))
+    assert paths is not None
     if method == "operations":
         print(json.dumps(asdict(_operate(name, network, demand, paths, float(gap)))))
         return
-    wall, cpu = time.perf_counter(), time.process_time()
-    solution = _solve(network, demand, paths, method, float(gap), float(limit))
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    solution, wall, cpu = peers.timed(
+        partial(_solve, network, demand, paths, method, float(gap), float(limit))
+    )
     proven = solution.bound > 0
     said = Run(
         name,
@@ -239,7 +226,7 @@ def main() -> None:
         wall,
         cpu,
         solution.seconds,
-        peak_memory_mb(),
+        peers.peak_memory_mb(),
         "not solved in time" if solution.solver == "none" else "",
     )
     print(json.dumps(asdict(said)))

@@ -14,7 +14,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from controller.lab import probe_inject, probe_receive, probe_send, probe_tcp, probe_watch
+from controller.lab import (
+    probe_capture,
+    probe_exchange,
+    probe_inject,
+    probe_receive,
+    probe_send,
+    probe_tcp,
+    probe_watch,
+)
 
 
 def main() -> None:
@@ -68,12 +76,23 @@ def _parser() -> argparse.ArgumentParser:
     tcp_send.add_argument("--to", required=True)
     tcp_send.add_argument("--port", type=int, required=True)
     tcp_send.add_argument("--duration", dest="duration_s", type=float, required=True)
+    tcp_send.add_argument("--bind", help="source address")
 
     tcp_receive = commands.add_parser(
         "tcp-receive", help="accept one connection and count its bytes"
     )
     tcp_receive.set_defaults(run=probe_tcp.receive)
     tcp_receive.add_argument("--port", type=int, required=True)
+
+    exchange = commands.add_parser("exchange", help="one rank of a collective")
+    exchange.set_defaults(run=probe_exchange.exchange)
+    exchange.add_argument("file", help="what to send and to receive")
+
+    capture = commands.add_parser("capture", help="packets of one TCP port into a pcap file")
+    capture.set_defaults(run=probe_capture.capture)
+    capture.add_argument("--port", type=int, required=True)
+    capture.add_argument("--interface", default="lo")
+    capture.add_argument("file")
     return parser
 
 

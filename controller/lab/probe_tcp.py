@@ -19,10 +19,11 @@ class TcpReport:
     bps: float
 
 
-def send(to: str, port: int, duration_s: float) -> TcpReport:
+def send(to: str, port: int, duration_s: float, bind: str | None) -> TcpReport:
     chunk = bytes(_CHUNK)
     sent = 0
-    with socket.create_connection((to, port), timeout=10) as tcp:
+    source = (bind, 0) if bind is not None else None
+    with socket.create_connection((to, port), timeout=10, source_address=source) as tcp:
         began = time.monotonic()
         while time.monotonic() - began < duration_s:
             sent += tcp.send(chunk)

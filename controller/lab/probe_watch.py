@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import selectors
 import socket
-import struct
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
 
 from controller.lab.probe_send import stop_flag
+from controller.lab.tap import PACKET_OUTGOING, tap
 
-_ETH_P_ALL = 3
-_SO_ATTACH_FILTER = 26
-_PACKET_OUTGOING = 4
 _BUFFER_BYTES = 8 << 20
-_SO_RCVBUFFORCE = 33
 _TICK_S = 0.1
 
 
@@ -36,7 +31,7 @@ def watch(port: int, duration_s: float | None, interfaces: list[str]) -> WatchRe
     end = time.monotonic() + (duration_s if duration_s is not None else 1e12)
     with selectors.DefaultSelector() as selector:
         for name in interfaces:
-            selector.register(_tap(name, port), selectors.EVENT_READ, name)
+            selector.register(tap(name, _filter(port), _BUFFER_BYTES), selectors.EVENT_READ, name)
         print("listening", file=sys.stderr, flush=True)
         stopping = False
         while not stopping:
@@ -50,35 +45,19 @@ def watch(port: int, duration_s: float | None, interfaces: list[str]) -> WatchRe
     return WatchReport(packets)
 
 
-def _drain(tap: socket.socket, name: str, counts: Counter[tuple[int, str]]) -> None:
+def _drain(heard: socket.socket, name: str, counts: Counter[tuple[int, str]]) -> None:
     while True:
         try:
-            frame, (_, _, kind, _, _) = tap.recvfrom(128)
+            frame, (_, _, kind, _, _) = heard.recvfrom(128)
         except BlockingIOError:
             return
         except OSError as error:
             if error.errno != errno.ENETDOWN:
                 raise
             return  # Said once when the interface goes down; it may come up again.
-        if kind == _PACKET_OUTGOING:
+        if kind == PACKET_OUTGOING:
             start = 34 if frame[12] == 0x08 else 54
             counts[int.from_bytes(frame[start : start + 2], "big"), name] += 1
-
-
-def _tap(name: str, port: int) -> socket.socket:
-    tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    tap.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
-    program = _filter(port)
-    code = ctypes.create_string_buffer(b"".join(struct.pack("@HBBI", *step) for step in program))
-    tap.setsockopt(
-        socket.SOL_SOCKET,
-        _SO_ATTACH_FILTER,
-        struct.pack("@HP", len(program), ctypes.addressof(code)),
-    )
-    tap.setblocking(False)
-    # Bound to a protocol only now, so that nothing passes before the filter is there.
-    tap.bind((name, _ETH_P_ALL))
-    return tap
 
 
 def _filter(port: int) -> list[tuple[int, int, int, int]]:

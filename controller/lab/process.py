@@ -2,8 +2,7 @@
 
 It builds what ``RUN_DIR/wiring.json`` says in a network namespace of its own, writes ``lab.json``,
 and holds it until the control socket closes, or TERM, HUP or INT come. One JSON object a line on
-the socket: ``{"progress": text}``, then ``{"ready": true}`` or ``{"error": text}``; ``prompt`` from
-the other side runs Mininet's prompt on standard input, and ends the lab with it.
+the socket: ``{"progress": text}``, then ``{"ready": true}`` or ``{"error": text}``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import os
 import signal
 import socket
 import sys
-import threading
 from pathlib import Path
 from types import FrameType
 
@@ -92,22 +90,8 @@ class _Lab:
         write_description(Description(str(self._run_dir), os.getpid(), host_pids, wiring))
 
     def _hold(self) -> None:
-        command = self._control.recv(64)
-        if command.strip() != b"prompt":
-            return
-        threading.Thread(target=self._end_with_parent, daemon=True).start()
-        # Mininet's prompt changes the terminal and the handling of interrupts when imported.
-        from mininet.cli import CLI
-        from mininet.log import setLogLevel
-
-        setLogLevel("info")
-        CLI(self._net)
-
-    def _end_with_parent(self) -> None:
         while self._control.recv(64):
             pass
-        # To the main thread, so that it leaves the prompt's read.
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
     def _say(self, **message: object) -> None:
         try:

@@ -138,4 +138,8 @@ class LabController:
 
 def server_of(lab: Lab) -> str:
     """Where the API of a lab's controller listens, from inside and outside of the lab."""
-    return f"unix:{lab.run_dir}/heald.sock"
+    return server_of_run_dir(lab.run_dir)
+
+
+def server_of_run_dir(run_dir: Path) -> str:
+    return f"unix:{run_dir}/heald.sock"

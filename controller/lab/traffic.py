@@ -76,17 +76,20 @@ class UdpFlow:
         first_source_port: int = 20000,
         dscp: int = 0,
     ) -> None:
-        """``rate_bps`` counts Ethernet frames without FCS, as a link's capacity does."""
+        """``source`` and ``destination`` are hosts (the first NIC of each) or NICs (``h1/rail1``).
+        ``rate_bps`` counts Ethernet frames without FCS, as a link's capacity does."""
         if (rate_pps is None) == (rate_bps is None):
             raise ValueError("Give rate_pps or rate_bps")
         self._finite = count is not None or duration_s is not None
         rate = f"--rate-pps={rate_pps}" if rate_pps is not None else f"--rate-bps={rate_bps}"
-        argv = ["send", f"--to={lab.address(destination, version)}", f"--port={port}", rate]
-        argv += [f"--bind={lab.address(source, version)}", f"--size={size}", f"--dscp={dscp}"]
+        self._to, own = address_of(lab, destination, version), address_of(lab, source, version)
+        argv = ["send", f"--to={self._to}", f"--port={port}", rate]
+        argv += [f"--bind={own}", f"--size={size}", f"--dscp={dscp}"]
         argv += [f"--source-ports={source_ports}", f"--first-source-port={first_source_port}"]
         argv += [f"--count={count}"] if count is not None else []
         argv += [f"--duration={duration_s}"] if duration_s is not None else []
-        self._lab, self._source, self._destination, self._port = lab, source, destination, port
+        self._lab, self._port = lab, port
+        self._source, self._destination = host_of(source), host_of(destination)
         self._send_argv = argv
         self._receiver: Program | None = None
         self._sender: Program | None = None
@@ -129,8 +132,7 @@ class UdpFlow:
 
     def _settle(self) -> None:
         """Wait until queues have drained: a packet sent after the flow has come back."""
-        address = self._lab.address(self._destination)
-        self._lab.exec(self._source, ["ping", "-c1", "-W1", address], check=False)
+        self._lab.exec(self._source, ["ping", "-c1", "-W1", self._to], check=False)
 
     def _end(self) -> None:
         for program in (self._sender, self._receiver):
@@ -217,14 +219,26 @@ def tcp_throughput(
     lab: Lab, source: str, destination: str, *, duration_s: float, version: int = 4
 ) -> TcpReport:
     """One TCP connection as fast as it goes, as the receiver saw it."""
-    receiver = listening(lab, destination, ["tcp-receive", "--port=5001"])
+    receiver = listening(lab, host_of(destination), ["tcp-receive", "--port=5001"])
     try:
-        address = lab.address(destination, version)
-        argv = ["tcp-send", f"--to={address}", "--port=5001", f"--duration={duration_s}"]
-        started(lab, source, argv).report(stop=False, timeout_s=duration_s + _END_S)
+        to, own = address_of(lab, destination, version), address_of(lab, source, version)
+        argv = ["tcp-send", f"--to={to}", f"--bind={own}", "--port=5001"]
+        sender = started(lab, host_of(source), [*argv, f"--duration={duration_s}"])
+        sender.report(stop=False, timeout_s=duration_s + _END_S)
         return TcpReport(**receiver.report(stop=False))
     finally:
         receiver.end()
+
+
+def host_of(end: str) -> str:
+    """Of a host or a NIC."""
+    return end.partition("/")[0]
+
+
+def address_of(lab: Lab, end: str, version: int = 4) -> str:
+    """Of a NIC, or of the first of a host."""
+    host, _, nic = end.partition("/")
+    return lab.address(host, version, nic or None)
 
 
 def started(lab: Lab, host: str | None, argv: Sequence[str]) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from urllib.parse import quote
 
 from google.protobuf.message import DecodeError
 
-from controller.fabric.model import Fabric
+from controller.fabric.model import Fabric, Link
 from controller.northbound.convert import timestamp
 from controller.northbound.ports import Principal
 from controller.store.contract import Delete, Put, Store, StoreError, Write
@@ -30,6 +31,7 @@ class DrainBook:
         self._prefix = prefix
         self._drains = drains
         self._clock = clock
+        self._turn = asyncio.Lock()
 
     @classmethod
     async def load(
@@ -72,9 +74,23 @@ class DrainBook:
                 drains[kind, name] = drain
         return drains
 
+    async def rename(self, names: Mapping[Element, Element]) -> None:
+        """What is drained is called otherwise now. Must not be cancelled."""
+        async with self._turn:
+            after = {}
+            for element, drain in self._drains.items():
+                kind, name = names.get(element, element)
+                after[kind, name] = renamed = pb.Drain.FromString(drain.SerializeToString())
+                setattr(renamed, kind, name)
+            await self._replace(after)
+
     async def replace(self, after: Mapping[Element, pb.Drain]) -> None:
-        """To be called by one task at a time, which must not be cancelled."""
-        new = {e: drain for e, drain in after.items() if e not in self._drains}
+        """Must not be cancelled."""
+        async with self._turn:
+            await self._replace(after)
+
+    async def _replace(self, after: Mapping[Element, pb.Drain]) -> None:
+        new = {e: drain for e, drain in after.items() if self._drains.get(e) != drain}
         gone = [e for e in self._drains if e not in after]
         writes: list[Write] = [Put(self._key(e), d.SerializeToString()) for e, d in new.items()]
         writes += [Delete(self._key(e)) for e in gone]
@@ -97,6 +113,25 @@ def drained_links(elements: Iterable[Element], fabric: Fabric) -> frozenset[str]
         or ("switch", link.a.switch) in wanted
         or ("switch", link.b.switch) in wanted
     )
+
+
+def renamed_elements(before: Fabric, after: Fabric) -> dict[Element, Element]:
+    """What of ``before`` has another name in ``after``: a switch is known by its datapath id, a
+    link by its ends."""
+    switches = {s.name: after.switch_by_dpid.get(s.dpid) for s in before.switches}
+
+    def ends(link: Link, dpid: Mapping[str, int]) -> frozenset[tuple[int, int]]:
+        return frozenset((dpid[end.switch], end.port) for end in (link.a, link.b))
+
+    dpids = [{s.name: s.dpid for s in fabric.switches} for fabric in (before, after)]
+    links = {ends(link, dpids[1]): link.name for link in after.links}
+    named = {("switch", name): s.name for name, s in switches.items() if s is not None}
+    named |= {
+        ("link", link.name): links[found]
+        for link in before.links
+        if (found := ends(link, dpids[0])) in links
+    }
+    return {(kind, old): (kind, new) for (kind, old), new in named.items() if old != new}
 
 
 def _element(drain: pb.Drain) -> Element:

@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 from dataclasses import dataclass
 
+from google.protobuf.message import Message
+
 from controller.northbound.errors import Code, FieldViolation, refuse
 from controller.northbound.ports import Principal
 from controller.store.contract import Put, Store
@@ -26,6 +28,16 @@ class Receipt:
     @property
     def fingerprint(self) -> bytes:
         return hashlib.sha256(self.content).digest()
+
+
+def receipt_of(
+    principal: Principal, request: Message, request_id: str, validate_only: bool
+) -> Receipt | None:
+    """None for a request that wants none."""
+    if not request_id or validate_only:
+        return None
+    kind = type(request).__name__.encode()
+    return Receipt(principal, request_id, kind + request.SerializeToString(deterministic=True))
 
 
 class Receipts:

@@ -28,6 +28,8 @@ from controller.northbound.drains import DrainBook
 from controller.northbound.errors import Code, ServiceError
 from controller.northbound.ports import Brain, Principal
 from controller.northbound.service import FabricService, IntentService
+from controller.northbound.topology_book import TopologyBook
+from controller.northbound.topology_service import TopologyService
 from controller.store.contract import StoreError
 from heald.v1 import fabric_pb2, fabric_pb2_grpc, intents_pb2, intents_pb2_grpc
 
@@ -59,7 +61,9 @@ class AddressError(Exception):
 class NorthboundServer:
     """Serves the book and the brain over gRPC, until ``stop``. Make it on the running loop."""
 
-    def __init__(self, book: IntentBook, drains: DrainBook, brain: Brain) -> None:
+    def __init__(
+        self, book: IntentBook, drains: DrainBook, topologies: TopologyBook, brain: Brain
+    ) -> None:
         self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]
         self._stopping = asyncio.Event()
         self._server = grpc.aio.server(
@@ -76,8 +80,9 @@ class NorthboundServer:
         )
         self._add_services(
             IntentService(book, brain),
-            FabricService(book, drains, brain),
+            FabricService(book, drains, topologies, brain),
             DrainService(drains, brain),
+            TopologyService(topologies),
         )
 
     async def start(self, address: str = DEFAULT_ADDRESS) -> str:
@@ -106,7 +111,11 @@ class NorthboundServer:
         await self._server.stop(_GRACE_S)
 
     def _add_services(
-        self, intents: IntentService, fabric: FabricService, drains: DrainService
+        self,
+        intents: IntentService,
+        fabric: FabricService,
+        drains: DrainService,
+        topologies: TopologyService,
     ) -> None:
         unary, stream = self._unary, self._stream
         intent_servicer: Any = intents_pb2_grpc.IntentServiceServicer()
@@ -119,7 +128,9 @@ class NorthboundServer:
         intents_pb2_grpc.add_IntentServiceServicer_to_server(intent_servicer, self._server)
 
         fabric_servicer: Any = fabric_pb2_grpc.FabricServiceServicer()
-        fabric_servicer.GetTopology = unary(fabric.get_topology)
+        fabric_servicer.GetTopology = unary(topologies.get)
+        fabric_servicer.ApplyTopology = unary(topologies.apply)
+        fabric_servicer.WatchTopology = stream(topologies.watch)
         fabric_servicer.WatchLinks = stream(fabric.watch_links)
         fabric_servicer.GetPlan = unary(fabric.get_plan)
         fabric_servicer.Drain = unary(drains.drain)

@@ -25,7 +25,8 @@ from controller.northbound.drains import DrainBook
 from controller.northbound.errors import Code, FieldViolation, ServiceError, refuse
 from controller.northbound.explain import Filter, explain
 from controller.northbound.ports import Brain, Principal
-from controller.northbound.receipts import Receipt
+from controller.northbound.receipts import receipt_of
+from controller.northbound.topology_book import TopologyBook
 from controller.store.contract import CompactedError
 from heald.v1 import fabric_pb2, intents_pb2
 
@@ -46,7 +47,7 @@ class IntentService:
         self, principal: Principal, request: intents_pb2.ApplyRequest
     ) -> intents_pb2.ApplyResponse:
         drafts = validate.drafts_of(request, self._brain.view().fabric)
-        receipt = _receipt(principal, request, request.request_id, request.validate_only)
+        receipt = receipt_of(principal, request, request.request_id, request.validate_only)
         changed = await self._book.apply(drafts, receipt, request.validate_only)
         if not request.validate_only:
             names = ", ".join(intent.name for intent in changed.intents)
@@ -60,7 +61,7 @@ class IntentService:
         self, principal: Principal, request: intents_pb2.DeleteIntentRequest
     ) -> intents_pb2.Intent:
         validate.check_delete(request)
-        receipt = _receipt(principal, request, request.request_id, request.validate_only)
+        receipt = receipt_of(principal, request, request.request_id, request.validate_only)
         try:
             changed = await self._book.withdraw(
                 request.name, request.etag, receipt, request.validate_only
@@ -142,17 +143,15 @@ class IntentService:
 
 
 class FabricService:
-    """heald.v1.FabricService, but for drains, and heald.v1.StatusService."""
+    """heald.v1.FabricService, but for drains and topologies, and heald.v1.StatusService."""
 
-    def __init__(self, book: IntentBook, drains: DrainBook, brain: Brain) -> None:
+    def __init__(
+        self, book: IntentBook, drains: DrainBook, topologies: TopologyBook, brain: Brain
+    ) -> None:
         self._book = book
         self._drains = drains
+        self._topologies = topologies
         self._brain = brain
-
-    async def get_topology(
-        self, principal: Principal, request: fabric_pb2.GetTopologyRequest
-    ) -> fabric_pb2.Topology:
-        return report.topology(self._brain.view().fabric)
 
     async def watch_links(
         self, principal: Principal, request: fabric_pb2.WatchLinksRequest
@@ -207,22 +206,11 @@ class FabricService:
         states = Counter(i.status.state.value for i in self._book.intents.values())
         status.intents_by_state.update(states)
         status.drains.extend(self._drains.drains.values())
+        status.topology.CopyFrom(self._topologies.status())
+        status.problems.extend(self._topologies.problems())
         if view.plan is not None:
             status.plan.CopyFrom(report.plan_summary(view.plan, view.plan_committed))
         return status
-
-
-def _receipt(
-    principal: Principal,
-    request: intents_pb2.ApplyRequest | intents_pb2.DeleteIntentRequest,
-    request_id: str,
-    validate_only: bool,
-) -> Receipt | None:
-    if not request_id or validate_only:
-        return None
-    kind = type(request).__name__.encode()
-    content = kind + request.SerializeToString(deterministic=True)
-    return Receipt(principal, request_id, content)
 
 
 def _page_start(request: intents_pb2.ListIntentsRequest) -> str:

@@ -70,6 +70,10 @@ def check_delete(request: pb.DeleteIntentRequest) -> None:
     )
 
 
+def check_request_id(request_id: str) -> None:
+    refuse(Code.INVALID_ARGUMENT, list(_request_id(request_id)))
+
+
 def check_name(name: str) -> None:
     refuse(Code.INVALID_ARGUMENT, list(_name("name", name)))
 

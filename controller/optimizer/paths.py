@@ -16,7 +16,9 @@ from controller.optimizer.problem import (
     Ints,
     Network,
     check_demand,
+    check_forest,
     check_network,
+    refuse,
 )
 
 THIN = 1 / 32
@@ -75,6 +77,7 @@ def trace(network: Network, forest: Forest, demand: Demand) -> Paths:
     does not reach it. Raises ValueError for arrays that make no sense.
     """
     check_network(network)
+    check_forest(network, forest)
     check_demand(network, demand)
     order = np.lexsort((np.arange(len(forest.egress)), forest.egress))
     grouped = forest.egress[order]
@@ -102,6 +105,21 @@ def trace(network: Network, forest: Forest, demand: Demand) -> Paths:
     )
     bounds = np.flatnonzero(np.diff(who, prepend=-1, append=-1))
     return Paths(who, tree, first, arcs, bottleneck, ways.twins(bounds, first, arcs))
+
+
+def check_paths(network: Network, demand: Demand, paths: Paths) -> None:
+    """Raises ValueError, naming the first path that is wrong."""
+    count, arcs = len(paths), len(network.tail)
+    fields = (paths.tree, paths.bottleneck_bps, paths.twins, paths.first[1:])
+    if any(len(field) != count for field in fields):
+        raise ValueError(f"arrays of different lengths for {count} paths: give one of each")
+    who, low, high = paths.demand, paths.first[:-1], paths.first[1:]
+    refuse((who < 0) | (who >= len(demand.source)), "path {} is of no demand", who)
+    refuse(np.diff(who, prepend=0) < 0, "path {} is not behind those of earlier demands", who)
+    if paths.first[0] != 0 or paths.first[-1] != len(paths.arcs) or (high < low).any():
+        raise ValueError(f"paths do not part {len(paths.arcs)} arcs among themselves")
+    wrong = (paths.arcs < 0) | (paths.arcs >= arcs)
+    refuse(wrong, f"entry {{}} of the paths is no arc of {arcs}", paths.arcs)
 
 
 def spread(paths: Paths, by_capacity: bool) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 
 from controller.optimizer import kernels, stopwatch
 from controller.optimizer import placement_bounds as bounds
+from controller.optimizer.baselines import WHOLE
 from controller.optimizer.certificate import dual_bound
 from controller.optimizer.clos import Clos, candidates, pod_cuts, reaches, recognise
 from controller.optimizer.colouring import place_equal
@@ -24,7 +25,6 @@ from controller.optimizer.negotiation import Negotiation
 from controller.optimizer.packing import pack
 from controller.optimizer.paths import Paths, trace
 from controller.optimizer.placement import Placement, Routes, certify, check_placement, routes_of
-from controller.optimizer.placement_baselines import BASELINES
 from controller.optimizer.problem import (
     Bools,
     Demand,
@@ -216,7 +216,7 @@ class _Case:
         """The best of the baselines, so that no placement is worse."""
         assert self.paths is not None
         self.work = Negotiation(self.network, self.demand, self.paths)
-        for name, baseline in BASELINES.items():
+        for name, baseline in WHOLE.items():
             self.take(baseline(self.network, self.demand, self.paths, self.seed), name)
         if self.coloured is not None:
             begun = self._find(self.paths, self.coloured)[self.flows]

@@ -103,6 +103,18 @@ class Retired:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeFor:
+    """The fabric that a plan was made for: a digest of what plans depend on, and whom the names in
+    it stand for, as that outlives the names. Switches are known by their datapath ids, the NICs of
+    pins by their MACs, classes by their DSCP (None: everything else)."""
+
+    digest: str = ""
+    switches: Mapping[str, int] = field(default_factory=dict)
+    nics: Mapping[str, int] = field(default_factory=dict)
+    classes: Mapping[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """``weights[key]`` maps tree id to bucket weight (positive, summing to a power of two).
 
@@ -127,3 +139,4 @@ class Plan:
     pins: Mapping[PlacedFlow, Pin] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
+    made_for: MadeFor = MadeFor()

@@ -59,9 +59,9 @@ def check_network(network: Network) -> None:
             "give one of each for every arc"
         )
     for name, ends in (("tail", network.tail), ("head", network.head)):
-        _refuse((ends < 0) | (ends >= nodes), f"arc {{}} has no {name} among {nodes} nodes", ends)
+        refuse((ends < 0) | (ends >= nodes), f"arc {{}} has no {name} among {nodes} nodes", ends)
     capacity = network.capacity_bps
-    _refuse(~((capacity >= 0) & np.isfinite(capacity)), "arc {} has no capacity >= 0", capacity)
+    refuse(~((capacity >= 0) & np.isfinite(capacity)), "arc {} has no capacity >= 0", capacity)
 
 
 def check_demand(network: Network, demand: Demand) -> None:
@@ -72,15 +72,34 @@ def check_demand(network: Network, demand: Demand) -> None:
             f"{len(source)} sources, {len(demand.egress)} egresses and {len(rate)} rates: give one "
             "of each for every demand"
         )
-    _refuse(
+    refuse(
         (source < 0) | (source >= network.nodes),
         f"demand {{}} has no source among {network.nodes} nodes",
         source,
     )
-    _refuse(~((rate >= 0) & np.isfinite(rate)), "demand {} has no rate >= 0", rate)
+    refuse(demand.egress < 0, "demand {} has no egress", demand.egress)
+    refuse(~((rate >= 0) & np.isfinite(rate)), "demand {} has no rate >= 0", rate)
 
 
-def _refuse(wrong: Bools, text: str, values: npt.NDArray[Any]) -> None:
+def check_forest(network: Network, forest: Forest) -> None:
+    """Raises ValueError, naming the first tree that is wrong. A demand of an egress without trees
+    is no mistake: nothing leads there."""
+    trees, shape = len(forest.egress), forest.next_arc.shape
+    if not len(forest.tree_id) == trees or shape != (trees, network.nodes):
+        raise ValueError(
+            f"{trees} egresses of trees, {len(forest.tree_id)} ids and arcs in the shape {shape}: "
+            f"give one of each for every tree, with arcs for {network.nodes} nodes"
+        )
+    refuse(forest.egress < 0, "tree {} has no egress", forest.egress)
+    least = forest.next_arc.min(axis=1, initial=-1)
+    most = forest.next_arc.max(axis=1, initial=-1)
+    arcs = len(network.tail)
+    refuse(least < -1, "tree {} has an arc below -1", least)
+    refuse(most >= arcs, f"tree {{}} has an arc that is none of {arcs}", most)
+
+
+def refuse(wrong: Bools, text: str, values: npt.NDArray[Any]) -> None:
+    """Raises ValueError with the ``text`` for the index of the first that is wrong."""
     if wrong.any():
         first = int(wrong.argmax())
         raise ValueError(f"{text.format(first)}: {values[first]}")

@@ -6,8 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from controller.optimizer import baselines, buckets, fairness, kernels, pinning, portfolio
+from controller.optimizer import buckets, fairness, kernels, pinning, portfolio
 from controller.optimizer.audit import audit, links_of
+from controller.optimizer.baselines.ssdo import ssdo
 from controller.optimizer.descent import descend
 from controller.optimizer.forest import grow
 from controller.optimizer.paths import trace
@@ -40,7 +41,7 @@ def warm_up() -> None:
     found = descend(Scaled(network, demand, paths), None, 1e-2)
     solution = portfolio.solve(network, demand, paths, found.share)
     audit(network, demand, paths, found.share, links_of(network))
-    baselines.ssdo(network, demand, paths)
+    ssdo(network, demand, paths)
     buckets.quantise(paths, solution.share, demand, network)
     pinning.place(network, demand, members, paths)
     fairness.fair_rates(network, demand, paths)

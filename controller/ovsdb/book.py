@@ -29,21 +29,43 @@ class Book:
     """``reported`` takes in what clients say, ``changes`` says what they are to do."""
 
     def __init__(self, fabric: Fabric) -> None:
-        self._rows: dict[str, Mapping[int, InterfaceRow]] = {}
-        self._under_way: dict[str, _UnderWay] = {}
-        self._given_up: set[str] = set()
-        self.follow(fabric)
-
-    def follow(self, fabric: Fabric) -> None:
-        """From now on this fabric is wanted; all databases are to report again."""
         self._fabric = fabric
         self.address_of = {s.name: s.ovsdb for s in fabric.switches if s.ovsdb is not None}
         self.addresses = tuple(dict.fromkeys(self.address_of.values()))
+        self._rows: dict[str, Mapping[int, InterfaceRow]] = {}
         self._trouble: dict[str, str] = dict.fromkeys(self.addresses, "not connected yet")
-        links = {link.name for link in fabric.links}
-        self._rows.clear()
-        self._given_up &= links
-        self._under_way = {n: each for n, each in self._under_way.items() if n in links}
+        self._under_way: dict[str, _UnderWay] = {}
+        self._given_up: set[str] = set()
+        self._cleared: dict[PortRef, float] = {}
+
+    def edited(self, fabric: Fabric) -> Book:
+        """The same for an edited fabric: what is known of switches and links that stay goes on.
+        Switches are known by their datapath ids, links by their ports."""
+        new = Book(fabric)
+        called = {s.name: fabric.switch_by_dpid.get(s.dpid) for s in self._fabric.switches}
+        for name, rows in self._rows.items():
+            switch = called[name]
+            if switch is not None and switch.ovsdb == self.address_of[name]:
+                new._rows[switch.name] = rows
+        for address in set(self.addresses) & set(new.addresses):
+            if address not in self._trouble:
+                del new._trouble[address]
+            else:
+                new._trouble[address] = self._trouble[address]
+
+        def now(end: PortRef) -> PortRef | None:
+            switch = called[end.switch]
+            return PortRef(switch.name, end.port) if switch is not None else None
+
+        before = {frozenset((now(link.a), now(link.b))): link for link in self._fabric.links}
+        for link in fabric.links:
+            old = before.get(frozenset((link.a, link.b)))
+            if old is not None and old.bfd == link.bfd:
+                if old.name in self._under_way:
+                    new._under_way[link.name] = self._under_way[old.name]
+                if old.name in self._given_up:
+                    new._given_up.add(link.name)
+        return new
 
     def reported(self, address: str, report: Report) -> None:
         switches = [s for s, of in self.address_of.items() if of == address]
@@ -80,7 +102,23 @@ class Book:
             for end, row in zip((link.a, link.b), ends, strict=True):
                 if not bfd.has(row, wanted):
                     out.setdefault(self.address_of[end.switch], []).append(SetBfd(end, wanted))
+        for end in self._left_over(now):
+            out.setdefault(self.address_of[end.switch], []).append(SetBfd(end, {}))
         return {address: tuple(made) for address, made in out.items()}
+
+    def _left_over(self, now: float) -> list[PortRef]:
+        """Ports that have BFD of Heald's and no link any more, each once in a while."""
+        linked = self._fabric.arc_by_tail
+        found = [
+            PortRef(switch, port)
+            for switch, rows in self._rows.items()
+            for port, row in rows.items()
+            if row.ours and PortRef(switch, port) not in linked
+        ]
+        self._cleared = {end: at for end, at in self._cleared.items() if now - at < SETTLE_S}
+        due = [end for end in found if end not in self._cleared]
+        self._cleared |= dict.fromkeys(due, now)
+        return due
 
     def _is_over(self, link: Link, known: _UnderWay, now: float) -> bool:
         ends = self._ends(link)

@@ -36,7 +36,7 @@ class Client:
     ) -> None:
         self.address = address
         self._switches = switches
-        self._told: Report | None = None
+        self._dpids = {name: dpid for dpid, name in switches.items()}
         self._report = report
         self._changes: deque[tuple[Change, ...]] = deque()
         self._stopping = False
@@ -53,9 +53,10 @@ class Client:
         self._stopping = True
         self._ring()
 
-    def follow(self, switches: Mapping[int, str]) -> None:
-        """From now on these; all of them are reported again."""
-        self._switches, self._told = switches, None
+    def look_for(self, switches: Mapping[int, str]) -> None:
+        """These from now on."""
+        self._switches = switches
+        self._dpids = {name: dpid for dpid, name in switches.items()}
         self._ring()
 
     def change(self, changes: tuple[Change, ...]) -> None:
@@ -114,7 +115,7 @@ class Client:
             database.close()
 
     def _serve(self, database: Database) -> None:
-        self._told = None
+        told: Report | None = None
         connected = False
         asked = _now_ms()
         transaction: Transaction | None = None
@@ -124,14 +125,12 @@ class Client:
                 if transaction is not None:
                     transaction = _continued(transaction)
                 if database.is_read and transaction is None:
-                    switches = self._switches
-                    contents = database.contents(switches)
-                    if contents != self._told:
-                        self._told = contents
+                    contents = database.contents(self._switches)
+                    if contents != told:
+                        told = contents
                         self._report(self.address, contents)
                     if self._changes:
-                        dpids = {name: dpid for dpid, name in switches.items()}
-                        made = database.transaction(self._changes.popleft(), dpids)
+                        made = database.transaction(self._changes.popleft(), self._dpids)
                         transaction = _continued(made)
                         continue
             connected |= database.is_read

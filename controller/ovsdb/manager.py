@@ -20,52 +20,46 @@ _log = logging.getLogger("heald.ovsdb")
 
 
 class OvsdbManager:
-    """To be used in the event loop alone. Nothing blocks: clients have threads of their own."""
+    """To be used in the event loop alone. Nothing here waits: clients have threads of their own."""
 
     def __init__(self, fabric: Fabric) -> None:
         self.book = Book(fabric)
         self.queues = QueueBook(fabric)
-        self._fabric = fabric
         self._loop = asyncio.get_running_loop()
         self._said: dict[str, str] = {}
+        self._fabric = fabric
         self._clients: dict[str, Client] = {}
 
     def start(self) -> None:
-        self._connect()
+        dpids = {s.name: s.dpid for s in self._fabric.switches}
+        switches: dict[str, dict[int, str]] = {}
+        for name, address in self.book.address_of.items():
+            switches.setdefault(address, {})[dpids[name]] = name
+        for address in self._clients.keys() - switches.keys():
+            self._clients.pop(address).stop()
+        for address, wanted in switches.items():
+            if address in self._clients:
+                self._clients[address].look_for(wanted)
+                continue
+            # Their library takes most of a second.
+            from controller.ovsdb.client import Client
+
+            self._clients[address] = Client(address, wanted, self._report)
+            self._clients[address].start()
+
+    def edited(self, fabric: Fabric) -> None:
+        """Go on with this fabric."""
+        self._fabric, self.book = fabric, self.book.edited(fabric)
+        self.queues.edited(fabric)
+        self.start()
 
     def stop(self) -> None:
         for client in self._clients.values():
             client.stop()
 
-    def follow(self, fabric: Fabric) -> None:
-        """The topology was edited: what this fabric says is wanted from now on."""
-        self._fabric = fabric
-        self.book.follow(fabric)
-        self.queues.follow(fabric)
-        self._connect()
-
-    def _connect(self) -> None:
-        for address in self._clients.keys() - set(self.book.addresses):
-            self._clients.pop(address).stop()
-        for address in self.book.addresses:
-            names = {s.dpid: s.name for s in self._fabric.switches if s.ovsdb == address}
-            if address in self._clients:
-                self._clients[address].follow(names)
-                continue
-            # Their library takes most of a second.
-            from controller.ovsdb.client import Client
-
-            self._clients[address] = Client(address, names, self._report)
-            self._clients[address].start()
-
-    def tick(
-        self, fabric: Fabric, carrying: Collection[str], holding: Collection[str], now: float
-    ) -> None:
+    def tick(self, carrying: Collection[str], holding: Collection[str], now: float) -> None:
         """``carrying``: the links whose traffic there is to lose. ``holding``: the switches that
         hold flows of this fabric, and none of one before it."""
-        if fabric is not self._fabric:
-            self.follow(fabric)
-            holding = ()
         for address, bfd_changes in self.book.changes(carrying, now).items():
             for change in bfd_changes:
                 words = " ".join(f"{k}={v}" for k, v in change.settings.items()) or "none"

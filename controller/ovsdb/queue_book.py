@@ -55,21 +55,29 @@ class QueueBook:
         self._due: set[str] = set()
         self._missing: set[str] = set()
         self._unready_since_s: float | None = None
-        self.follow(fabric)
+        self._want(fabric)
 
-    def follow(self, fabric: Fabric) -> None:
-        """From now on the queues of this fabric are wanted; all databases are to report again."""
+    def _want(self, fabric: Fabric) -> None:
         self._fabric = fabric
         self._address_of = {s.name: s.ovsdb for s in fabric.switches if s.ovsdb is not None}
         self._wanted: dict[str, dict[int, QosRow]] = {s.name: {} for s in fabric.switches}
         for port, row in queues.wanted(fabric).items():
             self._wanted[port.switch][port.port] = row
-        # Under their old names, or of databases that are asked no more.
-        self._known.clear()
-        self._heard.clear()
+
+    def edited(self, fabric: Fabric) -> None:
+        """Go on with this fabric: what is known of switches that stay is known of them under their
+        new names."""
+        before, address_before, known = self._fabric, self._address_of, self._known
+        self._want(fabric)
+        self._known = {}
+        for name, rows in known.items():
+            switch = fabric.switch_by_dpid.get(before.switch_by_name[name].dpid)
+            if switch is not None and switch.ovsdb == address_before[name]:
+                self._known[switch.name] = rows
+        self._heard &= set(self._address_of.values())
         self._asked_s.clear()
-        self._due.clear()
         self._missing.clear()
+        self._due = set(self._heard)
         self._holding = frozenset()
 
     def reported(self, address: str, report: Report) -> None:

@@ -2,6 +2,7 @@ import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
@@ -10,64 +11,148 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class GetTopologyRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class GetClassesRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class Classes(_message.Message):
-    __slots__ = ("classes", "switches")
-    CLASSES_FIELD_NUMBER: _ClassVar[int]
-    SWITCHES_FIELD_NUMBER: _ClassVar[int]
-    classes: _containers.RepeatedCompositeFieldContainer[TrafficClass]
-    switches: _containers.RepeatedCompositeFieldContainer[SwitchQueues]
-    def __init__(self, classes: _Optional[_Iterable[_Union[TrafficClass, _Mapping]]] = ..., switches: _Optional[_Iterable[_Union[SwitchQueues, _Mapping]]] = ...) -> None: ...
-
-class TrafficClass(_message.Message):
-    __slots__ = ("name", "dscps", "queue", "share", "ceiling", "priority", "lossless")
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    DSCPS_FIELD_NUMBER: _ClassVar[int]
-    QUEUE_FIELD_NUMBER: _ClassVar[int]
-    SHARE_FIELD_NUMBER: _ClassVar[int]
-    CEILING_FIELD_NUMBER: _ClassVar[int]
-    PRIORITY_FIELD_NUMBER: _ClassVar[int]
-    LOSSLESS_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    dscps: _containers.RepeatedScalarFieldContainer[int]
-    queue: int
-    share: float
-    ceiling: float
-    priority: int
-    lossless: bool
-    def __init__(self, name: _Optional[str] = ..., dscps: _Optional[_Iterable[int]] = ..., queue: _Optional[int] = ..., share: _Optional[float] = ..., ceiling: _Optional[float] = ..., priority: _Optional[int] = ..., lossless: bool = ...) -> None: ...
-
-class SwitchQueues(_message.Message):
-    __slots__ = ("switch", "state", "detail", "ignores_queues")
-    SWITCH_FIELD_NUMBER: _ClassVar[int]
-    STATE_FIELD_NUMBER: _ClassVar[int]
-    DETAIL_FIELD_NUMBER: _ClassVar[int]
-    IGNORES_QUEUES_FIELD_NUMBER: _ClassVar[int]
-    switch: str
-    state: str
-    detail: str
-    ignores_queues: bool
-    def __init__(self, switch: _Optional[str] = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., ignores_queues: bool = ...) -> None: ...
+    __slots__ = ("source",)
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    source: bool
+    def __init__(self, source: bool = ...) -> None: ...
 
 class Topology(_message.Message):
-    __slots__ = ("name", "version", "switches", "hosts", "links")
+    __slots__ = ("name", "version", "switches", "hosts", "links", "source")
     NAME_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SWITCHES_FIELD_NUMBER: _ClassVar[int]
     HOSTS_FIELD_NUMBER: _ClassVar[int]
     LINKS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     version: int
     switches: _containers.RepeatedCompositeFieldContainer[Switch]
     hosts: _containers.RepeatedCompositeFieldContainer[Host]
     links: _containers.RepeatedCompositeFieldContainer[Link]
-    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., switches: _Optional[_Iterable[_Union[Switch, _Mapping]]] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ...) -> None: ...
+    source: TopologySource
+    def __init__(self, name: _Optional[str] = ..., version: _Optional[int] = ..., switches: _Optional[_Iterable[_Union[Switch, _Mapping]]] = ..., hosts: _Optional[_Iterable[_Union[Host, _Mapping]]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., source: _Optional[_Union[TopologySource, _Mapping]] = ...) -> None: ...
+
+class TopologySource(_message.Message):
+    __slots__ = ("name", "applied", "principal", "time", "text", "file_digest")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    FILE_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    applied: bool
+    principal: str
+    time: _timestamp_pb2.Timestamp
+    text: bytes
+    file_digest: bytes
+    def __init__(self, name: _Optional[str] = ..., applied: bool = ..., principal: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., text: _Optional[bytes] = ..., file_digest: _Optional[bytes] = ...) -> None: ...
+
+class TopologyProblem(_message.Message):
+    __slots__ = ("file", "line", "column", "text")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    line: int
+    column: int
+    text: str
+    def __init__(self, file: _Optional[str] = ..., line: _Optional[int] = ..., column: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
+
+class FieldChange(_message.Message):
+    __slots__ = ("field", "before", "after")
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    field: str
+    before: str
+    after: str
+    def __init__(self, field: _Optional[str] = ..., before: _Optional[str] = ..., after: _Optional[str] = ...) -> None: ...
+
+class TopologyChange(_message.Message):
+    __slots__ = ("kind", "element", "name", "was", "fields", "cosmetic")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WAS_FIELD_NUMBER: _ClassVar[int]
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
+    COSMETIC_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    element: str
+    name: str
+    was: str
+    fields: _containers.RepeatedCompositeFieldContainer[FieldChange]
+    cosmetic: bool
+    def __init__(self, kind: _Optional[str] = ..., element: _Optional[str] = ..., name: _Optional[str] = ..., was: _Optional[str] = ..., fields: _Optional[_Iterable[_Union[FieldChange, _Mapping]]] = ..., cosmetic: bool = ...) -> None: ...
+
+class ApplyTopologyRequest(_message.Message):
+    __slots__ = ("text", "name", "validate_only", "request_id")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    text: bytes
+    name: str
+    validate_only: bool
+    request_id: str
+    def __init__(self, text: _Optional[bytes] = ..., name: _Optional[str] = ..., validate_only: bool = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class ApplyTopologyResponse(_message.Message):
+    __slots__ = ("version", "changes", "file", "file_differs")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    FILE_DIFFERS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    changes: _containers.RepeatedCompositeFieldContainer[TopologyChange]
+    file: str
+    file_differs: bool
+    def __init__(self, version: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[TopologyChange, _Mapping]]] = ..., file: _Optional[str] = ..., file_differs: bool = ...) -> None: ...
+
+class WatchTopologyRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class TopologyEvent(_message.Message):
+    __slots__ = ("kind", "time", "version", "changes", "status")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        KIND_UNSPECIFIED: _ClassVar[TopologyEvent.Kind]
+        RUNNING: _ClassVar[TopologyEvent.Kind]
+        CHANGED: _ClassVar[TopologyEvent.Kind]
+        REFUSED: _ClassVar[TopologyEvent.Kind]
+        CLEARED: _ClassVar[TopologyEvent.Kind]
+    KIND_UNSPECIFIED: TopologyEvent.Kind
+    RUNNING: TopologyEvent.Kind
+    CHANGED: TopologyEvent.Kind
+    REFUSED: TopologyEvent.Kind
+    CLEARED: TopologyEvent.Kind
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    kind: TopologyEvent.Kind
+    time: _timestamp_pb2.Timestamp
+    version: int
+    changes: _containers.RepeatedCompositeFieldContainer[TopologyChange]
+    status: TopologyStatus
+    def __init__(self, kind: _Optional[_Union[TopologyEvent.Kind, str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., version: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[TopologyChange, _Mapping]]] = ..., status: _Optional[_Union[TopologyStatus, _Mapping]] = ...) -> None: ...
+
+class TopologyStatus(_message.Message):
+    __slots__ = ("file", "running", "problems", "refused_time", "file_differs")
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_TIME_FIELD_NUMBER: _ClassVar[int]
+    FILE_DIFFERS_FIELD_NUMBER: _ClassVar[int]
+    file: str
+    running: TopologySource
+    problems: _containers.RepeatedCompositeFieldContainer[TopologyProblem]
+    refused_time: _timestamp_pb2.Timestamp
+    file_differs: bool
+    def __init__(self, file: _Optional[str] = ..., running: _Optional[_Union[TopologySource, _Mapping]] = ..., problems: _Optional[_Iterable[_Union[TopologyProblem, _Mapping]]] = ..., refused_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., file_differs: bool = ...) -> None: ...
 
 class Switch(_message.Message):
     __slots__ = ("name", "dpid", "role", "pod", "site")
@@ -368,6 +453,48 @@ class Wiring(_message.Message):
     round_s: float
     def __init__(self, time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., links: _Optional[_Iterable[_Union[WiredLink, _Mapping]]] = ..., unexpected: _Optional[_Iterable[_Union[Cable, _Mapping]]] = ..., swaps: _Optional[_Iterable[_Union[SuspectedSwap, _Mapping]]] = ..., ignored: _Optional[_Iterable[_Union[IgnoredFrames, _Mapping]]] = ..., shed_frames: _Optional[int] = ..., probed_ports: _Optional[int] = ..., round_s: _Optional[float] = ...) -> None: ...
 
+class GetClassesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Classes(_message.Message):
+    __slots__ = ("classes", "switches")
+    CLASSES_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    classes: _containers.RepeatedCompositeFieldContainer[TrafficClass]
+    switches: _containers.RepeatedCompositeFieldContainer[SwitchQueues]
+    def __init__(self, classes: _Optional[_Iterable[_Union[TrafficClass, _Mapping]]] = ..., switches: _Optional[_Iterable[_Union[SwitchQueues, _Mapping]]] = ...) -> None: ...
+
+class TrafficClass(_message.Message):
+    __slots__ = ("name", "dscps", "queue", "share", "ceiling", "priority", "lossless")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DSCPS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    CEILING_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    LOSSLESS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dscps: _containers.RepeatedScalarFieldContainer[int]
+    queue: int
+    share: float
+    ceiling: float
+    priority: int
+    lossless: bool
+    def __init__(self, name: _Optional[str] = ..., dscps: _Optional[_Iterable[int]] = ..., queue: _Optional[int] = ..., share: _Optional[float] = ..., ceiling: _Optional[float] = ..., priority: _Optional[int] = ..., lossless: bool = ...) -> None: ...
+
+class SwitchQueues(_message.Message):
+    __slots__ = ("switch", "state", "detail", "ignores_queues")
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    IGNORES_QUEUES_FIELD_NUMBER: _ClassVar[int]
+    switch: str
+    state: str
+    detail: str
+    ignores_queues: bool
+    def __init__(self, switch: _Optional[str] = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., ignores_queues: bool = ...) -> None: ...
+
 class GetStatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
@@ -459,7 +586,7 @@ class RefusedSwitch(_message.Message):
     def __init__(self, peer: _Optional[str] = ..., dpid: _Optional[int] = ..., reason: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Status(_message.Message):
-    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "repairs", "drains", "refused")
+    __slots__ = ("version", "fabric", "fabric_version", "epoch", "start_time", "switches", "intents_by_state", "plan", "metrics_enabled", "problems", "time", "processes", "repairs", "drains", "refused", "topology")
     class IntentsByStateEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -489,6 +616,7 @@ class Status(_message.Message):
     REPAIRS_FIELD_NUMBER: _ClassVar[int]
     DRAINS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     version: str
     fabric: str
     fabric_version: int
@@ -504,4 +632,5 @@ class Status(_message.Message):
     repairs: _containers.RepeatedCompositeFieldContainer[Repair]
     drains: _containers.RepeatedCompositeFieldContainer[Drain]
     refused: _containers.RepeatedCompositeFieldContainer[RefusedSwitch]
-    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., repairs: _Optional[_Iterable[_Union[Repair, _Mapping]]] = ..., drains: _Optional[_Iterable[_Union[Drain, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ...) -> None: ...
+    topology: TopologyStatus
+    def __init__(self, version: _Optional[str] = ..., fabric: _Optional[str] = ..., fabric_version: _Optional[int] = ..., epoch: _Optional[int] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., switches: _Optional[_Iterable[_Union[SwitchStatus, _Mapping]]] = ..., intents_by_state: _Optional[_Mapping[str, int]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., metrics_enabled: bool = ..., problems: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., processes: _Optional[_Mapping[str, str]] = ..., repairs: _Optional[_Iterable[_Union[Repair, _Mapping]]] = ..., drains: _Optional[_Iterable[_Union[Drain, _Mapping]]] = ..., refused: _Optional[_Iterable[_Union[RefusedSwitch, _Mapping]]] = ..., topology: _Optional[_Union[TopologyStatus, _Mapping]] = ...) -> None: ...

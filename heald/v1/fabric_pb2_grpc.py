@@ -69,6 +69,16 @@ class FabricServiceStub(object):
                 request_serializer=heald_dot_v1_dot_fabric__pb2.GetClassesRequest.SerializeToString,
                 response_deserializer=heald_dot_v1_dot_fabric__pb2.Classes.FromString,
                 _registered_method=True)
+        self.ApplyTopology = channel.unary_unary(
+                '/heald.v1.FabricService/ApplyTopology',
+                request_serializer=heald_dot_v1_dot_fabric__pb2.ApplyTopologyRequest.SerializeToString,
+                response_deserializer=heald_dot_v1_dot_fabric__pb2.ApplyTopologyResponse.FromString,
+                _registered_method=True)
+        self.WatchTopology = channel.unary_stream(
+                '/heald.v1.FabricService/WatchTopology',
+                request_serializer=heald_dot_v1_dot_fabric__pb2.WatchTopologyRequest.SerializeToString,
+                response_deserializer=heald_dot_v1_dot_fabric__pb2.TopologyEvent.FromString,
+                _registered_method=True)
 
 
 class FabricServiceServicer(object):
@@ -121,6 +131,21 @@ class FabricServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ApplyTopology(self, request, context):
+        """Takes a topology into use, as saving the file does that the controller watches; returns once
+        durable. It counts until that file is saved with other content.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchTopology(self, request, context):
+        """How it is now, then every edit that is taken into use or refused.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FabricServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -158,6 +183,16 @@ def add_FabricServiceServicer_to_server(servicer, server):
                     servicer.GetClasses,
                     request_deserializer=heald_dot_v1_dot_fabric__pb2.GetClassesRequest.FromString,
                     response_serializer=heald_dot_v1_dot_fabric__pb2.Classes.SerializeToString,
+            ),
+            'ApplyTopology': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyTopology,
+                    request_deserializer=heald_dot_v1_dot_fabric__pb2.ApplyTopologyRequest.FromString,
+                    response_serializer=heald_dot_v1_dot_fabric__pb2.ApplyTopologyResponse.SerializeToString,
+            ),
+            'WatchTopology': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchTopology,
+                    request_deserializer=heald_dot_v1_dot_fabric__pb2.WatchTopologyRequest.FromString,
+                    response_serializer=heald_dot_v1_dot_fabric__pb2.TopologyEvent.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -349,6 +384,60 @@ class FabricService(object):
             '/heald.v1.FabricService/GetClasses',
             heald_dot_v1_dot_fabric__pb2.GetClassesRequest.SerializeToString,
             heald_dot_v1_dot_fabric__pb2.Classes.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApplyTopology(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heald.v1.FabricService/ApplyTopology',
+            heald_dot_v1_dot_fabric__pb2.ApplyTopologyRequest.SerializeToString,
+            heald_dot_v1_dot_fabric__pb2.ApplyTopologyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchTopology(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/heald.v1.FabricService/WatchTopology',
+            heald_dot_v1_dot_fabric__pb2.WatchTopologyRequest.SerializeToString,
+            heald_dot_v1_dot_fabric__pb2.TopologyEvent.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ def test_the_defaults_start_an_embedded_brain(monkeypatch: pytest.MonkeyPatch) -
         state_dir=Path("/var/state/heald/pod"),
         metrics=True,
         poll_interval_s=1.0,
-        strategy="auto",
+        strategy=None,
     )
 
 

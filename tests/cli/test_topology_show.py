@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import json
+import shutil
+import subprocess
+from math import cos, radians, sin
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.cli.topology import topology
+from controller.fabric.load import load
+from controller.fabric.survey.places import HEIGHT, Place, places
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 
@@ -74,13 +81,66 @@ def test_drawings_have_every_switch_and_link(name: str, tmp_path: Path) -> None:
     drawn = ElementTree.parse(svg).getroot()
     space = "{http://www.w3.org/2000/svg}"
     assert len(drawn.findall(f"{space}g")) == switches
-    assert len(drawn.findall(f"{space}line")) == links
+    assert len(drawn.findall(f"{space}path")) == links
     hosts = dot.read_text().count("[shape=ellipse]")
     assert dot.read_text().count(" -- ") == links + hosts
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["torus", "dragonfly", "edge", "two-sites"])
+def test_boxes_neither_overlap_nor_leave_the_drawing(name: str) -> None:
+    fabric = load((TOPOLOGIES / f"{name}.yaml").read_bytes(), name)
+    drawing = places(fabric, {})
+    corners = [_corners(place, drawing.box) for place in drawing.of.values()]
+    for i, one in enumerate(corners):
+        assert all(0 <= x <= drawing.width and 0 <= y <= drawing.height for x, y in one)
+        assert not any(_overlap(one, other) for other in corners[:i])
+
+
+def _corners(place: Place, box: float) -> list[tuple[float, float]]:
+    turn = radians(place.turn)
+    sides = itertools.product((-box / 2, box / 2), (-HEIGHT / 2, HEIGHT / 2))
+    found = [
+        (place.x + dx * cos(turn) - dy * sin(turn), place.y + dx * sin(turn) + dy * cos(turn))
+        for dx, dy in sides
+    ]
+    return [found[i] for i in (0, 1, 3, 2)]
+
+
+def _overlap(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> bool:
+    """By the separating axis theorem: apart are those that a line along a side parts."""
+    for shape in (one, other):
+        for (ax, ay), (bx, by) in itertools.pairwise(shape):
+            nx, ny = by - ay, ax - bx
+            first, second = ([x * nx + y * ny for x, y in each] for each in (one, other))
+            if max(first) <= min(second) or max(second) <= min(first):
+                return False
+    return True
+
+
+def test_a_png_is_drawn_where_the_extra_is_installed(tmp_path: Path) -> None:
+    file = tmp_path / "f.png"
+    try:
+        importlib.import_module("cairosvg")
+    except (ImportError, OSError):
+        done = show("torus", "--png", str(file))
+        assert done.exit_code == 1 and "pip install 'heald[draw]'" in done.stderr
+        assert not file.exists()
+        pytest.skip("no CairoSVG, or no libcairo2")
+    assert show("torus", "--png", str(file)).exit_code == 0
+    assert file.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_graphviz_reads_the_drawing() -> None:
+    dot = shutil.which("dot")
+    if dot is None:
+        pytest.skip("no Graphviz")
+    for name in ("fat-tree", "torus"):
+        text = show(name, "--dot", "-").stdout
+        done = subprocess.run([dot, "-Tplain"], input=text, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        nodes = [line for line in done.stdout.splitlines() if line.startswith("node")]
+        assert len(nodes) == {"fat-tree": 36, "torus": 54}[name]
+
+
+def test_what_cannot_be_written_is_said() -> None:
     assert show("torus", "--svg", "/nowhere/x.svg").exit_code == 2
-    done = show("torus", "--png", str(tmp_path / "f.png"))
-    drawn = (tmp_path / "f.png").exists()
-    assert drawn or "pip install 'heald[draw]'" in done.stderr

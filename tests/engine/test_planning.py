@@ -14,7 +14,7 @@ from controller.engine.judging import evaluate, worth_committing
 from controller.engine.planning import make_plan
 from controller.engine.plans import unroutable
 from controller.engine.repair import reweigh_dead
-from controller.fabric.model import Fabric
+from controller.fabric.model import STRATEGIES, Fabric
 from controller.intents.demands import DemandKey, Demands
 from controller.intents.expand import connectivity
 from controller.optimizer.plan import (
@@ -250,6 +250,26 @@ def test_small_gains_are_not_worth_the_churn() -> None:
     assert not worth_committing(plan, crooked, fabric, demands, None)
     idle = replace(demands, rate_bps=tuple(r / 1000 for r in demands.rate_bps))
     assert not worth_committing(crooked, plan, fabric, idle, None)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_plans_the_same_again_and_on_from_its_own_plan(strategy: str) -> None:
+    fabric = leaf_spine()
+    demands = everyone(fabric)
+    plan, again = (
+        make_plan(fabric, demands, None, None, strategy=strategy, plan_id=1) for _ in range(2)
+    )
+    assert timeless(plan) == timeless(again)
+    assert plan.certificate.strategy == strategy
+    assert 0 < plan.certificate.bound <= plan.certificate.mlu
+    assert set(plan.weights) == {PlacementKey(*key) for key in demands.keys}
+    for row in plan.weights.values():
+        total = sum(row.values())
+        assert total & (total - 1) == 0
+    down = state(fabric, {fabric.links[0].name})
+    broken = make_plan(fabric, demands, down, plan, strategy=strategy, plan_id=2)
+    assert set(broken.weights) == set(plan.weights)
+    assert broken.certificate.bound <= broken.certificate.mlu < np.inf
 
 
 def test_an_unknown_strategy_is_refused() -> None:

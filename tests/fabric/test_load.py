@@ -67,6 +67,7 @@ fabric: rich
 defaults:
   accelerator: {kind: tpu}
 gateway: {mac: 02:11:22:33:44:55, ipv4: 10.9.9.9, ipv6: fd09::9}
+strategy: least-loaded
 classes: {roce: {dscp: 26, queue: 3}, rest: {queue: 1}}
 switches:
   a: {role: leaf, pod: p1, site: on, limits: {flows: 1000, groups: 50}, ovsdb: "tcp:127.0.0.1:6640"}
@@ -86,6 +87,7 @@ links:
     assert (a.role, a.pod, a.site, a.flow_limit, a.group_limit) == ("leaf", "p1", "on", 1000, 50)
     assert a.ovsdb == "tcp:127.0.0.1:6640"
     assert fabric.classes == (TrafficClass("rest", None, 1), TrafficClass("roce", 26, 3))
+    assert fabric.strategy == "least-loaded"
     assert fabric.gateway_mac == 0x021122334455
     assert (str(fabric.gateway_ipv4), str(fabric.gateway_ipv6)) == ("10.9.9.9", "fd09::9")
     (host,) = fabric.hosts

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.lab import rundir
 from controller.lab.emulated import EmulatedLab
 from controller.lab.errors import LabError
 
@@ -109,7 +110,7 @@ def test_at_the_prompt_one_applies_intents_cuts_kills_and_looks(lab: Prompt) -> 
     assert "  ready" in welcome
     run_dir = re.search(r"The lab is in (\S+)\.", welcome)
     assert run_dir is not None and Path(run_dir[1]).is_dir()
-    assert "link leaf1 spine1 down|up" in lab.do("help")
+    assert "cut A B" in (said := lab.do("help")) and "fault KIND KEY=VALUE" in said
 
     assert "dropped" in lab.do("traffic h1 h3 10M flows=256") + lab.do("traffic")
     intents = TOPOLOGIES / "intents" / "two-jobs.yaml"
@@ -121,19 +122,19 @@ def test_at_the_prompt_one_applies_intents_cuts_kills_and_looks(lab: Prompt) -> 
         assert lab.process.poll() is None
     assert line.split()[1:3] == ["leaf1:11", "spine1:1"]
 
-    assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
+    assert lab.do("cut leaf1 spine1") == "leaf1:11-spine1:1 is cut"
     assert delivered(lab.do("traffic")) == 10
     assert "down" in link(lab.do("links"), "leaf1:11")
     lab.do_until("heald status", "! link leaf1:11-spine1:1 is down")
-    assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
+    assert lab.do("mend leaf1 spine1") == "leaf1:11-spine1:1 is whole"
 
-    assert "has no power" in lab.do("switch spine2 stop")
+    assert "has no power" in lab.do("kill spine2")
     assert "no power" in lab.do("switches")
     lab.do_until("heald status", "spine2 is absent")
-    lab.do("switch spine2 start")
+    lab.do("revive spine2")
     lab.do_until("heald status", "all is well")
 
-    assert "did you mean 'spine2'?" in lab.do("switch spine3 stop")
+    assert "did you mean 'spine2'?" in lab.do("kill spine3")
     lab.type("exit")
     # As with any script, a command that failed is in the exit code.
     assert lab.process.wait(LINE_S) == 1
@@ -150,13 +151,13 @@ def test_a_flow_with_a_path_of_its_own_goes_by_its_backup_when_a_link_is_cut(lab
     lab.do("traffic h1 h8 10M flows=4")
     assert delivered(lab.do("traffic")) == 10
 
-    assert lab.do("link leaf1 spine1 down") == "leaf1:11-spine1:1 is down"
+    assert lab.do("cut leaf1 spine1") == "leaf1:11-spine1:1 is cut"
     assert delivered(lab.do("traffic")) == 10
     lab.do_until("heald intent get ckpt", after)
     said = lab.do_until("heald intent explain ckpt", "NotDisjoint")
     assert "asked for 20 Mbit/s, protection node; has 20 Mbit/s, protection none" in said
 
-    assert lab.do("link leaf1 spine1 up") == "leaf1:11-spine1:1 is up"
+    assert lab.do("mend leaf1 spine1") == "leaf1:11-spine1:1 is whole"
     lab.do_until("heald intent explain ckpt", "has what it asked for: 20 Mbit/s, protection node")
     assert delivered(lab.do("traffic")) == 10
 
@@ -175,6 +176,58 @@ def test_with_json_the_lab_lasts_until_its_input_ends() -> None:
     prompt.process.stdin.close()  # type: ignore[union-attr]
     assert prompt.process.wait(LINE_S) == 0
     assert not Path(described["run_dir"]).exists()
+
+
+@pytest.mark.timeout(300)
+def test_a_script_for_machines_sends_cuts_and_mends(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(
+        "ping h1 h3\nallow all\nping h1 h3\nflood h1 h3 20M for=100ms\n"
+        "collective ring h1..h8 size=1MB\ncollective ring h1..h7/* size=100KB\n"
+        "flood h2 h4 10M &\ncut leaf1 spine1\nlinks leaf1\nstop\n"
+        "cut leaf1 spine2 silent\nh1 date\nexit\nnever said\n"
+    )
+    lab = heald(
+        "lab",
+        "--emulated",
+        str(TOPOLOGIES / "leaf-spine.yaml"),
+        "--json",
+        "--commands",
+        str(script),
+    )
+    output, _ = lab.communicate(timeout=250)
+    described, *said = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    assert [each["command"] for each in said] == script.read_text().splitlines()[:-2]
+    rows = [
+        dict(zip(each["columns"], each["rows"][0], strict=True)) if each.get("rows") else {}
+        for each in said
+    ]
+    assert rows[0]["came_back"] == 0 and rows[2]["came_back"] == 3
+    assert rows[3]["arrived_bps"] == 20e6
+    # What a ring of eight takes at the least: 2 * 7/8 of the size at the rate of a NIC.
+    assert rows[4]["took_s"] == pytest.approx(2 * 7 / 8 * 8e6 / 50e6, rel=0.02)
+    assert rows[4]["of_nics_share"] == pytest.approx(1.0, rel=0.02)
+    assert rows[5]["ranks"] == 7
+    used = {row[1]: row[3:] for row in said[8]["rows"]}
+    assert used["leaf1:11"][0] == "down" and used["leaf1:12"][2] == 10e6
+    assert rows[9]["arrived_bps"] == 10e6
+    assert "fault silent-loss wire=leaf1:12-spine2:1" in said[10]["error"]
+    assert "runs no programs" in said[11]["error"]
+    assert lab.returncode == 1
+    assert not Path(described["run_dir"]).exists()
+
+
+@pytest.mark.timeout(300)
+def test_what_a_killed_lab_leaves_is_removed_by_the_next_start() -> None:
+    prompt = Prompt(str(TOPOLOGIES / "leaf-spine.yaml"), "--json")
+    run_dir = Path(json.loads(prompt.until("^{")[-1])["run_dir"])
+    pids = list(rundir.processes(run_dir))
+    assert len(pids) >= 3
+    prompt.process.kill()
+    prompt.process.communicate()
+    heald("lab", "--emulated", "no-such-file.yaml").communicate(timeout=LINE_S)
+    assert not run_dir.exists()
+    assert list(rundir.processes(run_dir)) == []
 
 
 @pytest.mark.timeout(300)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ import numpy as np
 from google.protobuf.timestamp_pb2 import Timestamp
 
 import heald
+from controller.brain.topology_reader import read_here
 from controller.discovery.probe import KEY_BYTES, Seal
 from controller.engine.foresight import Foresight
 from controller.engine.wiring import WiringReport, WiringWatch
@@ -33,6 +35,8 @@ from controller.northbound.book import IntentBook
 from controller.northbound.drains import DrainBook
 from controller.northbound.ports import NetworkView
 from controller.northbound.server import NorthboundServer
+from controller.northbound.topology_book import TopologyBook
+from controller.northbound.topology_start import FileState, Running
 from controller.optimizer.plan import Certificate, PlacementKey, Plan, PlannedEgress, PlannedTree
 from controller.store.sqlite import SqliteStore
 from controller.telemetry.link_state import LinkState
@@ -115,6 +119,7 @@ class PlayedBrain:
     watchers: set[asyncio.Event] = field(default_factory=set)
     foresight: Foresight | None = None
     drain_changes: int = 0
+    fabrics: list[Fabric] = field(default_factory=list)
 
     def view(self) -> NetworkView:
         return self.now
@@ -216,7 +221,17 @@ class Served:
         self.store = await SqliteStore.open(self.path / "heald.db")
         self.book = await IntentBook.load(self.store, self.brain.view().fabric.name)
         self.drains = await DrainBook.load(self.store, self.brain.view().fabric.name)
-        self.server = NorthboundServer(self.book, self.drains, self.brain)
+        fabric = self.brain.view().fabric
+        source = fabric_pb2.TopologySource(name="lab.yaml")
+        self.topologies = TopologyBook(
+            self.store,
+            "default",
+            Running(fabric, source),
+            FileState("lab.yaml", b"", fabric),
+            partial(asyncio.to_thread, read_here),
+            self.brain.fabrics.append,
+        )
+        self.server = NorthboundServer(self.book, self.drains, self.topologies, self.brain)
         address = await self.server.start(f"unix:{self.path}/api.sock")
         await self.server.set_ready(True)
         return address

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import grpc
 import pytest
 
 from controller.engine.foresight import Foresight
-from controller.northbound.drains import drained_links
+from controller.northbound.drains import DrainBook, drained_links, renamed_elements
+from controller.northbound.ports import Principal
+from controller.store.sqlite import SqliteStore
 from heald import HealdError
 from heald.v1 import fabric_pb2, fabric_pb2_grpc
+from tests.dataplane import fabrics
 from tests.northbound.harness import Served
+from tests.world.edits import renamed
 
 
 def test_a_drain_outlives_a_restart_and_says_who_ordered_it_and_why(north: Served) -> None:
@@ -123,3 +130,28 @@ def test_everything_that_is_wrong_is_said_at_once(north: Served) -> None:
             client.undrain(switches=["spine1"])
         assert "is not drained" in caught.value.violations[0].description
         assert not client.status().drains
+
+
+def test_a_drain_follows_what_it_is_of_to_a_new_name(tmp_path: Path) -> None:
+    before = fabrics.leaf_spine(2, 2, 1)
+    after = renamed(before, {"s0": "s1", "s1": "s0"})
+    after = replace(after, links=tuple(replace(x, name=f"to-{x.name}") for x in after.links))
+    names = renamed_elements(before, after)
+    link = before.links[0].name
+
+    async def rename() -> list[set[tuple[str, str]]]:
+        store = await SqliteStore.open(tmp_path / "heald.db")
+        book = await DrainBook.load(store, before.name)
+        orders = book.with_more([("switch", "s0"), ("link", link)], "optic", Principal("me"))
+        await book.replace(orders)
+        await book.rename(names)
+        again = await DrainBook.load(store, before.name)
+        assert {d.switch or d.link for d in again.drains.values()} == {"s1", f"to-{link}"}
+        await store.close()
+        return [set(book.drains), set(again.drains)]
+
+    renamed_to = {("switch", "s1"), ("link", f"to-{link}")}
+    assert asyncio.run(rename()) == [renamed_to, renamed_to]
+    assert len(drained_links(renamed_to, after)) == len(
+        drained_links([("switch", "s0"), ("link", link)], before)
+    )

@@ -27,7 +27,9 @@ def test_only_the_owner_may_connect_to_the_socket(north: Served) -> None:
 
 def test_two_controllers_cannot_share_an_address(north: Served) -> None:
     async def start(address: str) -> str:
-        return await NorthboundServer(north.book, north.drains, north.brain).start(address)
+        return await NorthboundServer(
+            north.book, north.drains, north.topologies, north.brain
+        ).start(address)
 
     with pytest.raises(AddressError, match="another controller listens there"):
         north.run(start(north.address))
@@ -45,7 +47,7 @@ def test_a_socket_left_by_a_killed_controller_is_replaced(north: Served, tmp_pat
         left.bind(str(path))
 
     async def start() -> None:
-        server = NorthboundServer(north.book, north.drains, north.brain)
+        server = NorthboundServer(north.book, north.drains, north.topologies, north.brain)
         await server.start(f"unix:{path}")
         await server.stop()
 
@@ -65,7 +67,9 @@ def test_a_socket_left_by_a_killed_controller_is_replaced(north: Served, tmp_pat
 )
 def test_impossible_addresses_are_explained(north: Served, address: str, why: str) -> None:
     async def start() -> None:
-        await NorthboundServer(north.book, north.drains, north.brain).start(address)
+        await NorthboundServer(north.book, north.drains, north.topologies, north.brain).start(
+            address
+        )
 
     with pytest.raises(AddressError, match=why):
         north.run(start())
@@ -135,7 +139,7 @@ def test_a_failure_inside_shows_no_traceback(
 ) -> None:
     monkeypatch.setattr(north.brain, "view", lambda: 1 / 0)
     with north.client() as client, pytest.raises(HealdError) as caught:
-        client.topology()
+        client.status()
     assert caught.value.code == "INTERNAL"
     assert "Zero" not in caught.value.message
     assert "ZeroDivisionError" in caplog.text

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.optimizer import certificate, ecmp, paths
+from controller.optimizer import certificate, paths
 from controller.optimizer.certificate import Solution
 from controller.optimizer.forest import grow
 from controller.optimizer.problem import Demand, Forest, Network
+from controller.optimizer.strategies import STRATEGIES
 from tests.optimizer.graphs import demand, groups, leaf_spine, networks, path, solve, table
 
 
@@ -69,7 +70,7 @@ def test_every_certificate_is_sound_and_tight(instance: tuple[Network, Forest, D
     solution = solve(net, forest, asked)
     check(net, forest, asked, solution)
     assert solution.gap < 1e-4
-    hashed = solve(net, forest, asked, ecmp.solve)
+    hashed = solve(net, forest, asked, STRATEGIES["ecmp"])
     check(net, forest, asked, hashed)
     assert hashed.bound <= solution.mlu * (1 + 1e-9)
     assert solution.mlu <= hashed.mlu * (1 + 1e-5)
@@ -118,7 +119,7 @@ def test_a_half_rate_link_gets_half_the_traffic() -> None:
     assert solution.mlu == pytest.approx(0.8, rel=1e-5)
     assert solution.bound == pytest.approx(0.8, rel=1e-5)
     assert solution.load_bps[0] == pytest.approx(80, rel=1e-5)
-    hashed = solve(net, forest, asked, ecmp.solve)
+    hashed = solve(net, forest, asked, STRATEGIES["ecmp"])
     assert hashed.mlu == pytest.approx(1.2)
     assert hashed.bound == pytest.approx(0.8, rel=1e-5)
     assert hashed.gap == pytest.approx(0.5, rel=1e-4)

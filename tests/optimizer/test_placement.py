@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.optimizer import placement_instances
+from controller.optimizer.baselines import WHOLE
 from controller.optimizer.forest import grow
 from controller.optimizer.negotiation import Negotiation
 from controller.optimizer.packing import pack
 from controller.optimizer.paths import Paths, trace, utilisation
 from controller.optimizer.pinning import place
 from controller.optimizer.placement import Placement
-from controller.optimizer.placement_baselines import BASELINES
 from controller.optimizer.placement_instances import fat_tree_flows, mixed, ring
 from controller.optimizer.problem import Demand, Network
 from tests.optimizer.graphs import demand, fat_tree, leaf_spine, network
@@ -85,7 +85,7 @@ def test_no_placement_is_below_the_bound_and_it_is_near_the_best(problem: Proble
         equal = len(set(flows.rate_bps.tolist())) <= 1
         if equal:
             assert placed.mlu == pytest.approx(best)
-    for baseline in BASELINES.values():
+    for baseline in WHOLE.values():
         simple = Negotiation(net, flows, paths).mlu(baseline(net, flows, paths, 0))
         assert placed.mlu <= simple * (1 + 1e-9)
 

@@ -10,6 +10,7 @@ from controller.ovsdb import bfd
 from controller.ovsdb.book import SETTLE_S, Book
 from controller.ovsdb.rows import Contents, InterfaceRow, SetBfd, Trouble
 from tests.dataplane import fabrics
+from tests.world.edits import renamed
 
 BFD = Bfd(100)
 WANTED = bfd.settings(BFD)
@@ -182,3 +183,19 @@ def test_a_new_interval_is_set_on_both_ends_of_one_link_after_the_other() -> Non
     made = databases.change()
     assert len(made) == 2
     assert PortRef(made[0].port.switch, made[0].port.port) in databases.rows
+
+
+def test_an_edit_keeps_what_is_set_and_takes_away_what_has_no_link_any_more() -> None:
+    databases = Databases(fabric(), UP)
+    net = databases.net
+    gone = net.links[0]
+    names = {s.name: f"{s.name}-new" for s in net.switches}
+    after = renamed(replace(net, links=net.links[1:]), names)
+    databases.book = databases.book.edited(after)
+
+    made = [c for of in databases.book.changes((), 0.0).values() for c in of]
+    ends = {PortRef(names[end.switch], end.port) for end in (gone.a, gone.b)}
+    assert {change.port for change in made} == ends
+    assert not any(change.settings for change in made)
+    assert not databases.book.changes((), 1.0)
+    assert not databases.book.problems()

@@ -44,7 +44,7 @@ class Databases:
 
     def take(self, net: Fabric) -> None:
         self.net = net
-        self.book.follow(net)
+        self.book.edited(net)
         self.report()
 
     def report(self) -> None:

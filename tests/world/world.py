@@ -33,21 +33,33 @@ CONVERGE_S = 400.0
 
 
 class World:
-    """Links, switches, connections and the brain can fail at any time; ``settle`` lets everything
-    come to rest. An event is what the scheduler delivers: bytes to a switch or to the session
-    process, a message between that and the brain, an answer of a worker, a timer."""
+    """Links, switches, connections and the brain can fail at any time, and people can edit the
+    topology; switches of the hardware keep the names that they began with. An event is what the
+    scheduler delivers: bytes to a switch or to the session process, a message between that and the
+    brain, an answer of a worker, a timer."""
 
     def __init__(
-        self, network: Fabric, seed: int, *, strategy: str = "ecmp", metrics: bool = True
+        self,
+        network: Fabric,
+        seed: int,
+        *,
+        strategy: str = "ecmp",
+        metrics: bool = True,
+        hardware: Fabric | None = None,
+        stored: Plan | None = None,
+        intents: Mapping[str, IntentSpec] | None = None,
     ) -> None:
+        """``hardware``: the switches and cables that there are, if the topology file does not have
+        all of them. ``stored`` and ``intents`` are what an earlier brain left."""
         self.network = network
         self.scheduler = Scheduler(seed, now=1000.0)
         self.random = self.scheduler.random
-        self.wanted: dict[str, ev.WantedIntent] = {}
-        self.stored: Plan | None = None
+        self.stored = stored
+        self._specs = dict(intents or {})
+        self.wanted = {name: self._expanded(name, spec) for name, spec in self._specs.items()}
         self.statuses: dict[str, IntentStatus] = {}
         self.batches = 0
-        self.read_s = dict.fromkeys(network.switch_by_name, self.now)
+        self.read_s = dict.fromkeys((hardware or network).switch_by_name, self.now)
         self._asked_s = dict(self.read_s)
         """When the engine last asked what each switch holds."""
         self._strategy, self._metrics = strategy, metrics
@@ -58,7 +70,9 @@ class World:
             name: Messages(self.scheduler)
             for name in ("up", "down", "fast", "proof", "store", "self")
         }
-        self.hardware = Hardware(network, self.scheduler, metrics, self._begin, self._ended)
+        self.hardware = Hardware(
+            hardware or network, self.scheduler, metrics, self._begin, self._ended
+        )
         self.engine: Engine
         self._start_brain()
         self.hardware.start()
@@ -81,6 +95,7 @@ class World:
         """Intents by name; the same as before is no change but for its generation, which is
         higher."""
         old = self.wanted
+        self._specs = dict(intents)
         self.wanted = {name: self._expanded(name, spec) for name, spec in intents.items()}
         for name, intent in self.wanted.items():
             if name in old:
@@ -89,7 +104,19 @@ class World:
 
     def _expanded(self, name: str, spec: IntentSpec) -> ev.WantedIntent:
         found = expand(name, spec, self.network)
-        return ev.WantedIntent(name, 1, found.reach.nics, None, found.reach.peers, found.flows)
+        problem = "; ".join(p.message for p in found.problems) or None
+        return ev.WantedIntent(name, 1, found.reach.nics, problem, found.reach.peers, found.flows)
+
+    def edit(self, network: Fabric, drained: frozenset[str] = frozenset()) -> None:
+        """The topology file says this from now on."""
+        self.network = replace(network, version=self.engine.fabric.version + 1)
+        for name, spec in self._specs.items():
+            generation = self.wanted[name].generation
+            self.wanted[name] = replace(self._expanded(name, spec), generation=generation)
+        self._handle(ev.FabricChanged(self.network, dict(self.wanted), drained))
+        for name, switch in self.hardware.switches.items():
+            if switch.dpid not in self.network.switch_by_dpid:
+                self.hardware.disconnect(name, "not in the topology")
 
     def crash_brain(self) -> None:
         """Only what is stored survives it."""
@@ -106,9 +133,10 @@ class World:
 
     def is_settled(self) -> bool:
         """The engine takes everything to be in order."""
-        on = self.network.switch_by_name.keys() - self.hardware.off
+        called = {s.name: self._hardware_name(s.dpid) for s in self.network.switches}
+        on = {name for name, there in called.items() if there not in self.hardware.off}
         if not self.wanted and self.engine.plan is None:
-            return on <= self.hardware.connections.keys()
+            return {called[name] for name in on} <= self.hardware.connections.keys()
         records = self.engine.reconciler.records
         return self.engine.committed and all(
             records[name].state is SwitchState.IN_SYNC for name in on
@@ -170,14 +198,16 @@ class World:
                     self.queues["store"].put(partial(self._store, command.plan))
                 case cmd.SendBatch():
                     self.batches += 1
-                    self.queues["down"].put(partial(self._batch, command))
+                    dpid = self.engine.fabric.switch_by_name[command.switch].dpid
+                    self.queues["down"].put(partial(self._batch, dpid, command))
                 case cmd.Continue():
                     self.queues["self"].put(partial(self._handle, ev.Continued()))
                 case cmd.FollowLinks():
                     due = partial(self._handle, ev.LinksDue())
                     self.scheduler.at(self.now + command.after_s, due)
                 case cmd.ReadSwitch():
-                    self.queues["down"].put(partial(self._read_back, command))
+                    dpid = self.engine.fabric.switch_by_name[command.switch].dpid
+                    self.queues["down"].put(partial(self._read_back, dpid, command))
                 case cmd.SetStatus():
                     self.statuses[command.intent] = command.status
 
@@ -205,40 +235,50 @@ class World:
             body = message.readback
             self.queues["fast"].put(partial(self._was_read, body))
             return
-        event = translate.event(message, self.network)
+        event = translate.event(message, self.engine.fabric)
         if event is not None:
             self._handle(event)
 
     def _was_read(self, body: pb.Readback) -> None:
-        name = self.network.switch_by_dpid[body.dpid].name
+        switch = self.engine.fabric.switch_by_dpid.get(body.dpid)
+        if switch is None:
+            return
+        name = switch.name
         parts = list(body.flows), list(body.groups), list(body.meters)
         record = self.engine.reconciler.records[name]
         # An audit says nothing once something has been sent meanwhile.
         late = record.audited and record.audited_at_batch != self.engine.reconciler._next_batch
         if not late:
-            self.read_s[name] = self._asked_s[name]
+            there = self._hardware_name(body.dpid)
+            self.read_s[there] = self._asked_s[there]
         self._handle(translate.read(name, body.session, *parts))
 
-    def _session_of(self, switch: str, number: int) -> Any:
-        connection = self.hardware.connections.get(switch)
+    def _hardware_name(self, dpid: int) -> str:
+        return self.hardware.network.switch_by_dpid[dpid].name
+
+    def _session_of(self, dpid: int, number: int) -> Any:
+        connection = self.hardware.connections.get(self._hardware_name(dpid))
         session = connection.session if connection is not None else None
         return session if session is not None and session.number == number else None
 
-    def _batch(self, command: cmd.SendBatch) -> None:
-        session = self._session_of(command.switch, command.session)
+    def _batch(self, dpid: int, command: cmd.SendBatch) -> None:
+        session = self._session_of(dpid, command.session)
         if session is not None:
-            dpid = self.network.switch_by_name[command.switch].dpid
             session.execute(translate.batch(command, dpid, self._brain).batch, pause=lambda: None)
 
-    def _read_back(self, command: cmd.ReadSwitch) -> None:
-        session = self._session_of(command.switch, command.session)
+    def _read_back(self, dpid: int, command: cmd.ReadSwitch) -> None:
+        session = self._session_of(dpid, command.session)
         if session is not None:
-            self._asked_s[command.switch] = self.now
+            self._asked_s[self._hardware_name(dpid)] = self.now
             session.read_back()
 
     def _begin(self, switch: str, connection: Connection) -> None:
         uplink = _Uplink(self._tell)
-        dpid = self.network.switch_by_name[switch].dpid
+        dpid = self.hardware.network.switch_by_name[switch].dpid
+        if dpid not in self.engine.fabric.switch_by_dpid:
+            drop = partial(self.hardware.disconnect, switch, "not in the topology")
+            self.scheduler.at(self.now, drop)
+            return
         self._asked_s[switch] = self.now
         connection.begin(
             uplink, dpid, next(self._session_numbers), self._neighbours, lambda: self.now

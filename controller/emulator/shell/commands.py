@@ -174,6 +174,10 @@ def _traffic(fleet: Fleet, words: Sequence[str]) -> str | _Table:
     if words == ["stop"]:
         fleet.offer(())
         return "no traffic"
+    if words[0] == "stop" and len(words) == 2:
+        ended = set(demand_file.parse(_text(words[1]), words[1], fleet.fabric))
+        fleet.offer([demand for demand in _demands(fleet) if demand not in ended])
+        return _count(fleet)
     if len(words) == 1:
         more = demand_file.parse(_text(words[0]), words[0], fleet.fabric)
     elif len(words) >= 3 and "=" not in "".join(words[:3]):
@@ -187,6 +191,10 @@ def _traffic(fleet: Fleet, words: Sequence[str]) -> str | _Table:
     else:
         raise _UsageError
     fleet.offer([*_demands(fleet), *more])
+    return _count(fleet)
+
+
+def _count(fleet: Fleet) -> str:
     count = len(_demands(fleet))
     return f"{count} demand{'s' if count != 1 else ''} in all"
 
@@ -197,7 +205,7 @@ def _demands(fleet: Fleet) -> Sequence[Demand]:
 
 _DEMAND_COLUMNS = (
     *("from", "to", "rate_bps", "sent_bps", "delivered_bps", "dropped_bps", "lost_bps"),
-    *("astray_bps", "why_astray"),
+    *("astray_bps", "latency_s", "port", "why_astray"),
 )
 
 
@@ -212,7 +220,11 @@ def _flowing(fleet: Fleet) -> _Table:
         fates = traffic.fates(i)
         why = ", ".join(f.value for f in fates if f.value != "delivered")
         rates = [float(each[i]) for each in (*flows, report.astray_bps)]
-        rows.append((demand.source, demand.target, demand.rate_bps, *rates, why))
+        ends = demand.source, demand.target, demand.rate_bps
+        latency_s = float(report.latency_s[i])
+        # JSON has no word for what is no number.
+        latency = None if latency_s != latency_s else latency_s
+        rows.append((*ends, *rates, latency, demand.port, why))
     return _DEMAND_COLUMNS, rows
 
 
@@ -358,7 +370,7 @@ _COMMANDS = {
         (
             ("traffic FROM TO RATE [KEY=VALUE...]", "a demand more: `traffic h1 h3 10M flows=256`"),
             ("traffic FILE", "all demands of a file more"),
-            ("traffic stop", "end it all"),
+            ("traffic stop [FILE]", "end it all, or the demands of a file"),
             ("traffic", "what of each demand arrives"),
         ),
     ),
