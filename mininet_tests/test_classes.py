@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
 PORT_BPS = 50e6
 LOAD_BPS = 45e6
 """Of each sender; two of them are more than the port carries."""
+FRAME_BYTES = 1442
 SECONDS = 3.0
 TOPOLOGY = """\
 fabric: classes
@@ -54,6 +55,11 @@ class Classes:
     def queue_bytes(self) -> Mapping[int, int]:
         text = self.lab.ovs_ofctl("queue-stats", "leaf1", "3")
         return {int(q): int(b) for q, b in re.findall(r"queue (\d+): bytes=(\d+)", text)}
+
+    def dropped(self) -> Mapping[int, int]:
+        """Packets for which a queue had no room."""
+        text = self.lab.ovs_ofctl("queue-stats", "leaf1", "3")
+        return {int(q): int(n) for q, n in re.findall(r"queue (\d+): .*errors=(\d+)", text)}
 
     def rates(self, seconds: float = SECONDS) -> Mapping[int, float]:
         """Bits per second of each queue for some time from now."""
@@ -96,7 +102,9 @@ def _mbit(rate: str) -> int:
 
 def udp(lab: Lab, source: str, dscp: int, rate_bps: float = LOAD_BPS) -> UdpFlow:
     port = 5000 + dscp
-    return UdpFlow(lab, source, "h3", rate_bps=rate_bps, size=1400, dscp=dscp, port=port)
+    return UdpFlow(
+        lab, source, "h3", rate_bps=rate_bps, size=FRAME_BYTES - 42, dscp=dscp, port=port
+    )
 
 
 _RECEIVE = """
@@ -173,13 +181,18 @@ def test_a_class_gets_what_it_is_guaranteed(classes: Classes, gold: Start, silve
 
 
 def test_the_urgent_class_goes_first(classes: Classes) -> None:
-    """It is guaranteed very little, and gets all that the guarantee of the other leaves."""
-    with udp(classes.lab, "h1", SILVER), udp(classes.lab, "h2", URGENT):
+    """It is guaranteed very little, and its queue drops nothing beside a flood."""
+    with udp(classes.lab, "h1", SILVER), udp(classes.lab, "h2", URGENT, 25e6):
         classes.rates(1.0)
+        before = classes.dropped()
         found = classes.rates()
-    _show("urgent 45, silver 45", found)
-    assert found[QUEUE[URGENT]] > 0.9 * (1 - 0.3) * PORT_BPS
-    assert found[QUEUE[SILVER]] > 0.9 * 0.3 * PORT_BPS
+        dropped = {queue: n - before[queue] for queue, n in classes.dropped().items()}
+    _show("urgent 25, silver 45", found)
+    print(f"packets dropped by queue {dropped}")
+    assert found[QUEUE[URGENT]] > 5 * 0.02 * PORT_BPS
+    packets = found[QUEUE[URGENT]] * SECONDS / 8 / FRAME_BYTES
+    assert dropped[QUEUE[URGENT]] < 0.01 * packets
+    assert dropped[QUEUE[SILVER]] > 0.1 * packets
 
 
 def test_nothing_is_kept_free_for_a_class_that_sends_little(classes: Classes) -> None:

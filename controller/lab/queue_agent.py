@@ -33,22 +33,20 @@ class QueueAgent:
 
     def _run(self) -> None:
         database = Database(f"unix:{self._run_dir}/db.sock")
-        known: Mapping[str, SwitchQueues] = {}
-        changes = 0
+        seen = 0
         while True:
             database.run()
-            if database.is_read:
-                found = database.contents(self._switches).queues
-                if found != known:
-                    known, changes = found, changes + 1
-                    self._sort(known, changes)
+            # Not what it says, but that it changed: queues that went and came back are new ones.
+            if database.is_read and database.change_seqno != seen:
+                seen = database.change_seqno
+                self._sort(database.contents(self._switches).queues, seen)
             poller = Poller()
             database.wait(poller)
             poller.block()
 
-    def _sort(self, known: Mapping[str, SwitchQueues], changes: int) -> None:
+    def _sort(self, known: Mapping[str, SwitchQueues], change: int) -> None:
         # Returns when the switch has done all that was asked of it before.
-        mark = f"external-ids:queues-sorted={changes}"
+        mark = f"external-ids:queues-sorted={change}"
         ovs.vsctl(self._run_dir, ["set", "Open_vSwitch", ".", mark])
         argv = ["tc", "-force", "-batch", "-"]
         batch = queue_batch(self._queues_of(known)).encode()
