@@ -181,7 +181,8 @@ def test_a_class_gets_what_it_is_guaranteed(classes: Classes, gold: Start, silve
 
 
 def test_the_urgent_class_goes_first(classes: Classes) -> None:
-    """It is guaranteed very little, and its queue drops nothing beside a flood."""
+    """It is guaranteed 1 Mbit/s, and gets what it sends beside a flood. By shares it would get 3; a
+    queue of 16 packets has no room for all bursts of a busy machine."""
     with udp(classes.lab, "h1", SILVER), udp(classes.lab, "h2", URGENT, 25e6):
         classes.rates(1.0)
         before = classes.dropped()
@@ -189,10 +190,8 @@ def test_the_urgent_class_goes_first(classes: Classes) -> None:
         dropped = {queue: n - before[queue] for queue, n in classes.dropped().items()}
     _show("urgent 25, silver 45", found)
     print(f"packets dropped by queue {dropped}")
-    assert found[QUEUE[URGENT]] > 5 * 0.02 * PORT_BPS
-    packets = found[QUEUE[URGENT]] * SECONDS / 8 / FRAME_BYTES
-    assert dropped[QUEUE[URGENT]] < 0.01 * packets
-    assert dropped[QUEUE[SILVER]] > 0.1 * packets
+    assert found[QUEUE[URGENT]] > 0.7 * 25e6
+    assert dropped[QUEUE[URGENT]] < 0.2 * dropped[QUEUE[SILVER]]
 
 
 def test_nothing_is_kept_free_for_a_class_that_sends_little(classes: Classes) -> None:

@@ -67,7 +67,8 @@ def _remove(queue: Any) -> None:
 
 
 def _set(row: Any, column: str, value: Any) -> None:
-    if getattr(row, column) != value:
+    # A row that has just been made has no columns yet.
+    if getattr(row, column, None) != value:
         setattr(row, column, dict(value) if isinstance(value, Mapping) else value)
 
 
