@@ -6,10 +6,10 @@ all that follows treats them alike.
 
 from __future__ import annotations
 
-from controller.fabric.document import Document, Node
+from controller.fabric.document import Document, Node, node_at
 from controller.fabric.errors import Problems, quoted
 from controller.fabric.generate import kinds
-from controller.fabric.generate.draft import Elements, Value
+from controller.fabric.generate.draft import Elements
 from controller.fabric.generate.parameters import ParameterErrors
 from controller.fabric.schema import Defaults, NicDefaults
 
@@ -64,7 +64,7 @@ def _merged(
     """The root with the elements beside those that are written; names that are both, a problem."""
     merged = dict(root)
     for section, elements in (("switches", made.switches), ("hosts", made.hosts)):
-        key, node = root.get(section, (place, _node({}, place)))
+        key, node = root.get(section, (place, node_at({}, place)))
         written = {} if node.value is None else node.value
         if isinstance(written, dict):
             for name in written.keys() & elements.keys():
@@ -75,23 +75,13 @@ def _merged(
                     "out and change it there",
                 )
             generated = {
-                name: (_node(name, place), _node(value, place))
+                name: (node_at(name, place), node_at(value, place))
                 for name, value in elements.items()
                 if name not in written
             }
             merged[section] = key, Node(node.line, node.column, {**written, **generated})
-    key, node = root.get("links", (place, _node([], place)))
+    key, node = root.get("links", (place, node_at([], place)))
     if isinstance(node.value, list) or node.value is None:
-        links = [*(node.value or ()), *(_node(link, place) for link in made.links)]
+        links = [*(node.value or ()), *(node_at(link, place) for link in made.links)]
         merged["links"] = key, Node(node.line, node.column, links)
     return Node(document.root.line, document.root.column, merged)
-
-
-def _node(value: Value, place: Node) -> Node:
-    """Of plain data, all of it at one place."""
-    if isinstance(value, dict):
-        inner = {name: (_node(name, place), _node(v, place)) for name, v in value.items()}
-        return Node(place.line, place.column, inner)
-    if value is None or isinstance(value, str):
-        return Node(place.line, place.column, value)
-    return Node(place.line, place.column, [_node(item, place) for item in value])
