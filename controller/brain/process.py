@@ -130,7 +130,18 @@ async def _run(options: Options) -> None:
         ovsdb = OvsdbManager(fabric)
         stack.callback(ovsdb.stop)
         brain = Brain(
-            engine, book, wanted, drains, store, plan_key, epoch, fast, proof, second, ovsdb
+            engine,
+            book,
+            wanted,
+            drains,
+            store,
+            plan_key,
+            epoch,
+            fast,
+            proof,
+            second,
+            ovsdb,
+            options.strategy,
         )
         stack.callback(brain.stop)
         reader = TopologyReader()

@@ -73,6 +73,11 @@ _fabric: Fabric | None = None
 """In a worker, the fabric that it was given last."""
 
 
+def packed(fabric: Fabric | None) -> bytes:
+    """For workers; takes a while for a large one."""
+    return pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+
+
 class Worker:
     """One spawned process that runs pure functions in the order they are asked for.
 
@@ -92,7 +97,7 @@ class Worker:
         self.name = name
         # Once: it takes as long as all else that is handed over, and while that happens in a thread
         # beside the loop, a fabric may be given another of the properties that it computes late.
-        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+        self._fabric = packed(fabric)
         self._compiles = compiles
         self.pid: int | None = None
         self._niceness = niceness
@@ -112,9 +117,9 @@ class Worker:
         """Returns once the process is ready."""
         self.pid = await self.run(_warm, self._compiles)
 
-    def go_on_with(self, fabric: Fabric) -> None:
-        """What is asked for from now on is of this fabric."""
-        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+    def go_on_with(self, fabric: bytes) -> None:
+        """What is asked for from now on is of this fabric, `packed`."""
+        self._fabric = fabric
         for pool in filter(None, (self._pool, self._spare)):
             # Where one is broken, the next process begins with it.
             with contextlib.suppress(BrokenProcessPool):

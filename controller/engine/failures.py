@@ -13,7 +13,7 @@ from controller.fabric.model import Fabric
 from controller.intents.expand import connectivity
 from controller.optimizer import forest, portfolio
 from controller.optimizer.audit import audit
-from controller.optimizer.paths import trace
+from controller.optimizer.enlarge import enlarge
 from controller.optimizer.reservation import Protection
 
 
@@ -61,8 +61,9 @@ def all_to_all(fabric: Fabric) -> AllToAll:
     members = [[fabric.switch_index[s] for s in egress] for egress in egresses]
     sources = {fabric.switch_index[key.ingress] for key in keys}
     grown = forest.grow(network, members, TREES_PER_EGRESS, None, sources)
-    paths = trace(network, grown, demand)
-    solution = portfolio.solve(network, demand, paths, None)
+    wider = enlarge(network, members, grown, demand)
+    paths = wider.paths
+    solution = portfolio.solve(network, demand, paths, wider.share)
     failing = single_failures(fabric, Protection.SRLG)
     found = audit(network, demand, paths, solution.share, [failure.arcs for failure in failing])
     total = float(demand.rate_bps.sum())
