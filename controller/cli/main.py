@@ -15,7 +15,7 @@ SERVER_VARIABLE = "HEALD_SERVER"
 COMMANDS = {
     "run": "Start the controller",
     "demo": "See it all at work in a lab on this machine",
-    "lab": "A Mininet lab from a topology file, with a prompt",
+    "lab": "A lab from a topology file on this machine, with a prompt",
     "emulate": "Every switch of a topology, without Open vSwitch and without root",
     "bench": "How large a fabric this machine's controller can carry",
     "warm-up": "Compile the optimizer's kernels, so that the first plan does not wait for it",

@@ -179,6 +179,12 @@ class Engine:
             case ev.PlanFailed():
                 self._planner.failed(event.request, event.error, now)
                 return [Log("error", f"no plan could be made: {event.error}")]
+            case ev.Proven():
+                if self._storing is not None:
+                    self._storing = self._storing.proven(event)
+                elif self._running is not None:
+                    self._running = self._running.proven(event)
+                return []
             case ev.BlackHolesFound():
                 return self._black_holes.found(event)
             case ev.PlanStored():
@@ -472,6 +478,9 @@ class Engine:
         if not others:
             self._expect(event.intents)
         self.link_state = self._measured_links(now)
+        if self._planner.strategy != event.strategy:
+            self._planner.strategy = event.strategy
+            self._planner.want(Reason.CHANGE)
         if self._running is None and self._storing is None:
             return [*said, *self.start(now)]
         if others or not edit.cosmetic:

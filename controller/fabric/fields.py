@@ -33,6 +33,7 @@ def of_fabric(fabric: Fabric) -> Values:
         "gateway mac": mac_text(fabric.gateway_mac),
         "gateway ipv4": str(fabric.gateway_ipv4),
         "gateway ipv6": str(fabric.gateway_ipv6),
+        "strategy": fabric.strategy,
     }
 
 

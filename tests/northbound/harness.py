@@ -188,6 +188,10 @@ class PlayedBrain:
         await asyncio.sleep(0.05)  # Planning takes its time; others may ask meanwhile.
         return self.foresight
 
+    async def fabric_changed(self, fabric: Fabric) -> None:
+        self.fabrics.append(fabric)
+        self.show(fabric=fabric)
+
     def drains_changed(self) -> None:
         self.drain_changes += 1
 
@@ -229,7 +233,7 @@ class Served:
             Running(fabric, source),
             FileState("lab.yaml", b"", fabric),
             partial(asyncio.to_thread, read_here),
-            self.brain.fabrics.append,
+            self.brain.fabric_changed,
         )
         self.server = NorthboundServer(self.book, self.drains, self.topologies, self.brain)
         address = await self.server.start(f"unix:{self.path}/api.sock")

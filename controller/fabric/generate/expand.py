@@ -11,8 +11,7 @@ from controller.fabric.errors import Problems, quoted
 from controller.fabric.generate import kinds
 from controller.fabric.generate.draft import Elements
 from controller.fabric.generate.parameters import ParameterErrors
-from controller.fabric.schema import Defaults
-from controller.fabric.validate import validate
+from controller.fabric.schema import Defaults, NicDefaults
 
 KEY = "generate"
 
@@ -30,19 +29,13 @@ def expand(document: Document, problems: Problems) -> Document:
     place, node = root.value[KEY]
     data = node.data()
     given = {"kind": data} if isinstance(data, str) else data
-    defaults = _defaults(root.value)
     try:
         if not isinstance(given, dict):
             raise ParameterErrors.of(
                 None, "a mapping belongs here, like {kind: leaf-spine, leaves: 8}"
             )
         parameters = kinds.read(given)
-        if defaults is None:
-            # First what is wrong with them: without, the block would only seem wrong.
-            nothing = _merged(document, place, root.value, Elements({}, {}, []), problems)
-            validate(Document(document.file, nothing), problems)
-            raise problems.errors()
-        made = kinds.elements(parameters, defaults)
+        made = kinds.elements(parameters, _defaults(root.value))
     except ParameterErrors as errors:
         for path, text in errors.found:
             problems.add(document.where((KEY, *path), key=True), text)
@@ -50,15 +43,15 @@ def expand(document: Document, problems: Problems) -> Document:
     return Document(document.file, _merged(document, place, root.value, made, problems))
 
 
-def _defaults(root: dict[str, tuple[Node, Node]]) -> Defaults | None:
-    """None if there is something wrong with them, which is said where they are looked at
-    themselves."""
+def _defaults(root: dict[str, tuple[Node, Node]]) -> Defaults:
+    """Some that do, if there is something wrong with those of the file, which is said where they
+    are looked at themselves."""
     if "defaults" not in root:
         return Defaults()
     try:
         return Defaults.model_validate(root["defaults"][1].data() or {})
     except ValueError:
-        return None
+        return Defaults(nic=NicDefaults.model_construct(capacity=1e9))
 
 
 def _merged(
