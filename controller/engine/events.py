@@ -240,6 +240,16 @@ class PlanFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Proven:
+    """What a second solver says of the plan ``made_from`` these snapshots: no weights over its
+    trees have an MLU below ``bound``; ``text`` is for people."""
+
+    made_from: tuple[int, int, int]
+    bound: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class BlackHolesFound:
     """``error``: why they could not be found out, in words."""
 
@@ -268,7 +278,10 @@ class LinksDue:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passes; sent a few times a second."""
+    """Time passes; sent a few times a second. ``queues_ready``: the queues are there that flows of
+    the fabric lead to."""
+
+    queues_ready: bool = True
 
 
 Event: TypeAlias = (
@@ -288,6 +301,7 @@ Event: TypeAlias = (
     | CountersRead
     | PlanMade
     | PlanFailed
+    | Proven
     | BlackHolesFound
     | PlanStored
     | Continued

@@ -75,6 +75,7 @@ HOST = "h1: {attach: leaf1:1,"
         ("dpid: 0x1, pod: pod1", "dpid: 0x1, pod: pod2", "pod pod1 → pod2", True),
         (f"{HOST} accelerators: {{gpu0: }}", f"{HOST} accelerators: {{gpu0: B200}}",
          "model H100 → B200", True),
+        ("\nfabric: ", "\nstrategy: ecmp\nfabric: ", "strategy auto → ecmp", False),
     ],
 )  # fmt: skip
 def test_fields_have_old_and_new_and_cosmetic_ones_are_told_apart(

@@ -181,6 +181,9 @@ class PlayedBrain:
         status.problems.append("spine1 (dpid 3) is not connected; check its controller address")
         return status
 
+    def queues(self) -> list[fabric_pb2.SwitchQueues]:
+        return [fabric_pb2.SwitchQueues(switch="leaf1", state="managed", ignores_queues=True)]
+
     async def foresee(self, drained: frozenset[str]) -> Foresight | None:
         await asyncio.sleep(0.05)  # Planning takes its time; others may ask meanwhile.
         return self.foresight
