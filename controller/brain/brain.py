@@ -18,7 +18,7 @@ from controller.brain import translate
 from controller.brain.refusals import Refusal, Refusals
 from controller.brain.session_socket import SessionProcess
 from controller.brain.wanted import WantedIntents
-from controller.brain.workers import Worker
+from controller.brain.workers import Worker, packed
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
@@ -64,7 +64,9 @@ class Brain:
         fast: Worker,
         proof: Worker,
         ovsdb: OvsdbManager,
+        strategy: str | None = None,
     ) -> None:
+        """``strategy`` is one that counts whatever the topology says."""
         self._engine = engine
         self._book = book
         self._wanted = wanted
@@ -74,6 +76,7 @@ class Brain:
         self._epoch = epoch
         self._fast, self._proof = fast, proof
         self._ovsdb = ovsdb
+        self._strategy = strategy
         self._processes: dict[str, SessionProcess] = {}
         # New names of what is drained, edit by edit, as long as they are not in the store.
         self._renames: list[Mapping[Element, Element]] = []
@@ -118,8 +121,9 @@ class Brain:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._handle(ev.Tick())
-            self._ovsdb.tick(self._engine.carrying(), time.monotonic())
+            engine, now = self._engine, time.monotonic()
+            self._ovsdb.tick(engine.carrying(), engine.holding(), now)
+            self._handle(ev.Tick(self._ovsdb.queues.is_ready(now)))
 
     async def _probe(self) -> None:
         while True:
@@ -337,28 +341,44 @@ class Brain:
             await self._durably(partial(self._drains.rename, self._renames[0]))
             del self._renames[0]
 
-    def fabric_changed(self, fabric: Fabric) -> None:
-        """The topology was edited: go on with this fabric, whose version need not be set. It must
-        have the name of the one before, under which everything is stored."""
+    async def fabric_changed(self, fabric: Fabric) -> None:
+        """The topology was edited: go on with this fabric, of the next version. It must have the
+        name of the one before, under which everything is stored."""
+        # Beside the loop, which nobody has given the fabric to yet: a large one takes a while.
+        for_workers = await asyncio.to_thread(packed, fabric)
         engine = self._engine
-        fabric = replace(fabric, version=engine.fabric.version + 1)
         by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
         known = fabric.switch_by_dpid
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
+        for_workers = packed(fabric)
         for worker in (self._fast, self._proof):
-            worker.go_on_with(fabric)
+            worker.go_on_with(for_workers)
         renamed = renamed_elements(engine.fabric, fabric)
         if any(element in renamed for element in self._drained()):
             self._renames.append(renamed)
             if len(self._renames) == 1:
                 self._spawn(self._rename_drains())
         intents = self._wanted.of(self._book.intents, fabric)
-        self._handle(ev.FabricChanged(fabric, intents, self._drained_links(fabric)))
+        drained, strategy = self._drained_links(fabric), self._strategy or fabric.strategy
+        # Before there is a plan: flows wait for the queues that they lead to.
         self._ovsdb.edited(fabric)
+        self._handle(ev.FabricChanged(fabric, intents, drained, strategy))
+        self._handle(ev.Tick(self._ovsdb.queues.is_ready(time.monotonic())))
         self._greet()
 
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))
+
+    def queues(self) -> list[fabric_pb2.SwitchQueues]:
+        return [
+            fabric_pb2.SwitchQueues(
+                switch=each.switch,
+                state=each.state.value,
+                detail=each.detail,
+                ignores_queues=each.ignores_queues,
+            )
+            for each in self._ovsdb.queues.reports()
+        ]
 
     def wiring(self) -> WiringReport:
         return self._engine.wiring.report()
@@ -371,6 +391,7 @@ class Brain:
             problems=[
                 *self._engine.problems(),
                 *self._ovsdb.book.problems(),
+                *self._ovsdb.queues.problems(),
                 *filter(None, [self._store_problem, kernels.problem]),
             ],
             processes={"brain": f"pid {os.getpid()}"},

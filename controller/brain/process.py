@@ -127,7 +127,19 @@ async def _run(options: Options) -> None:
         )
         ovsdb = OvsdbManager(fabric)
         stack.callback(ovsdb.stop)
-        brain = Brain(engine, book, wanted, drains, store, plan_key, epoch, fast, proof, ovsdb)
+        brain = Brain(
+            engine,
+            book,
+            wanted,
+            drains,
+            store,
+            plan_key,
+            epoch,
+            fast,
+            proof,
+            ovsdb,
+            options.strategy,
+        )
         stack.callback(brain.stop)
         reader = TopologyReader()
         stack.callback(reader.stop)

@@ -58,6 +58,11 @@ def _warm(compiles: bool) -> int:
     return os.getpid()
 
 
+def packed(fabric: Fabric | None) -> bytes:
+    """As workers take it."""
+    return pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+
+
 def _take(fabric: bytes) -> None:
     global _fabric
     _fabric = pickle.loads(fabric)
@@ -70,6 +75,11 @@ def _on_fabric(function: Callable[[Any], R], asked: Any) -> R:
 
 _fabric: Fabric | None = None
 """In a worker, the fabric that it was given last."""
+
+
+def packed(fabric: Fabric | None) -> bytes:
+    """For workers; takes a while for a large one."""
+    return pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
 
 
 class Worker:
@@ -85,7 +95,7 @@ class Worker:
         self.name = name
         # Once: it takes as long as all else that is handed over, and while that happens in a thread
         # beside the loop, a fabric may be given another of the properties that it computes late.
-        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+        self._fabric = packed(fabric)
         self._compiles = compiles
         self.pid: int | None = None
         self._niceness = niceness
@@ -103,9 +113,9 @@ class Worker:
         """Returns once the process is ready."""
         self.pid = await self.run(_warm, self._compiles)
 
-    def go_on_with(self, fabric: Fabric) -> None:
-        """What is asked for from now on is of this fabric."""
-        self._fabric = pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
+    def go_on_with(self, fabric: bytes) -> None:
+        """What is asked for from now on is of this fabric, `packed`."""
+        self._fabric = fabric
         try:
             self._pool.submit(_take, self._fabric)
         except BrokenProcessPool:

@@ -24,6 +24,7 @@ COMMANDS = {
     "status": "How the controller, its switches and its intents fare",
     "switches": "Each switch: its session, what it is, what was last wrong with it",
     "links": "Load of each link: planned, carried, foreign",
+    "classes": "Traffic classes: shares, ceilings, priorities, and the queues of each switch",
     "wiring": "Is the fabric cabled as its topology says, and which cables look swapped",
     "drain": "Move traffic off links and switches before somebody touches them",
     "undrain": "Use drained links and switches again",

@@ -135,11 +135,12 @@ class DrainsChanged:
 @dataclass(frozen=True, slots=True, eq=False)
 class FabricChanged:
     """People have edited the topology: the fabric from now on, with all intents that are wanted, as
-    they expand on it, and all links of it that are drained."""
+    they expand on it, all links of it that are drained, and how plans are made."""
 
     fabric: Fabric
     intents: Mapping[str, WantedIntent]
     drained: frozenset[str]
+    strategy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +268,10 @@ class LinksDue:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passes; sent a few times a second."""
+    """Time passes; sent a few times a second. ``queues_ready``: the queues are there that flows of
+    the fabric lead to."""
+
+    queues_ready: bool = True
 
 
 Event: TypeAlias = (

@@ -108,7 +108,7 @@ def build(wiring: Wiring, run_dir: Path) -> FabricNet:
 
 def shorten_queues(wiring: Wiring) -> None:
     """Bound the delay of every shaped switch port; after Open vSwitch has made its HTB."""
-    _run(["tc", "-batch", "-"], queue_batch(wiring.ports, wiring.queues))
+    _run(["tc", "-batch", "-"], queue_batch((port, wiring.queues) for port in wiring.ports))
 
 
 def wait_for_addresses(net: FabricNet) -> None:

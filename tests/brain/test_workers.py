@@ -10,13 +10,13 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from controller.brain.workers import Worker
+from controller.brain.workers import Worker, packed
 from controller.fabric.model import Fabric
 from tests.dataplane.fabrics import leaf_spine
 
@@ -68,6 +68,22 @@ async def test_a_fabric_is_handed_over_once_and_not_with_what_is_asked_about_it(
         # One that cannot be pickled: it is not needed.
         asked = Asked(cast(Fabric, lambda: None), 7)
         assert await worker.ask(answered, asked) == (fabric.name, 7)
+    finally:
+        worker.stop()
+
+
+async def test_what_is_asked_after_an_edit_is_of_the_new_fabric() -> None:
+    before, after = leaf_spine(2, 1, 1), replace(leaf_spine(2, 1, 1), name="edited")
+    worker = Worker("test", niceness=0, compiles=True, fabric=before)
+    try:
+        first = asyncio.ensure_future(worker.ask(answered, Asked(7, before)))
+        await asyncio.sleep(0)
+        worker.go_on_with(packed(after))
+        assert await worker.ask(answered, Asked(8, after)) == ("edited", 8)
+        assert await first == (before.name, 7)
+        # And so in the process that takes the place of a dead one.
+        os.kill(await worker.run(os.getpid), signal.SIGKILL)
+        assert await worker.ask(answered, Asked(9, after)) == ("edited", 9)
     finally:
         worker.stop()
 
