@@ -18,12 +18,13 @@ from controller.brain import translate
 from controller.brain.refusals import Refusal, Refusals
 from controller.brain.session_socket import SessionProcess
 from controller.brain.wanted import WantedIntents
-from controller.brain.workers import Worker
+from controller.brain.workers import Worker, packed
 from controller.engine import commands as cmd
 from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
 from controller.engine.foresight import Foresight, foresee
+from controller.engine.proving import Doubt, prove
 from controller.engine.wiring import WiringReport
 from controller.engine.work import find_black_holes, make
 from controller.fabric.model import Fabric
@@ -33,6 +34,7 @@ from controller.northbound.drains import DrainBook, Element, drained_links, rena
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
+from controller.optimizer.plan import Plan
 from controller.ovsdb.manager import OvsdbManager
 from controller.store.contract import Put, Store, StoreError
 from heald.internal.v1 import session_pb2 as pb
@@ -45,6 +47,9 @@ PROBE_TICK_S = 0.05
 CHANGE = "-change"
 """Ends the key of what the newest plan has other than the one that is stored in full."""
 _STORE_RETRY_S = 1.0
+DOUBT_PAUSE_S = 60.0
+"""From the begin of one confirmation to the next: plans for new measurements come more often than
+a second solver can follow."""
 LATE_S = 0.02
 """No callback may hold the loop longer than this; one that does is logged."""
 
@@ -63,8 +68,11 @@ class Brain:
         epoch: int,
         fast: Worker,
         proof: Worker,
+        second: Worker,
         ovsdb: OvsdbManager,
+        strategy: str | None = None,
     ) -> None:
+        """``strategy`` is one that counts whatever the topology says."""
         self._engine = engine
         self._book = book
         self._wanted = wanted
@@ -72,8 +80,10 @@ class Brain:
         self._store = store
         self._plan_key = plan_key
         self._epoch = epoch
-        self._fast, self._proof = fast, proof
+        self._fast, self._proof, self._second = fast, proof, second
+        self._doubt_at_s = 0.0
         self._ovsdb = ovsdb
+        self._strategy = strategy
         self._processes: dict[str, SessionProcess] = {}
         # New names of what is drained, edit by edit, as long as they are not in the store.
         self._renames: list[Mapping[Element, Element]] = []
@@ -95,6 +105,7 @@ class Brain:
         self._spawn(self._probe())
         self._spawn(self._fast.keep())
         self._spawn(self._proof.keep())
+        self._spawn(self._second.keep())
         self._execute(self._engine.start(time.monotonic()))
         await self._failure
 
@@ -118,8 +129,9 @@ class Brain:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._handle(ev.Tick())
-            self._ovsdb.tick(self._engine.carrying(), time.monotonic())
+            engine, now = self._engine, time.monotonic()
+            self._ovsdb.tick(engine.carrying(), engine.holding(), now)
+            self._handle(ev.Tick(self._ovsdb.queues.is_ready(now)))
 
     async def _probe(self) -> None:
         while True:
@@ -222,6 +234,27 @@ class Brain:
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
         else:
             self._handle(made)
+            self._doubt(request, made.plan)
+
+    def _doubt(self, request: cmd.PlanRequest, plan: Plan) -> None:
+        """Have a plan by descent confirmed, if nobody is at work on another, or was just now."""
+        now = time.monotonic()
+        if plan.certificate.solver != "descent" or now < self._doubt_at_s:
+            return
+        if not plan.trees and request.previous is not None:
+            previous = request.previous
+            plan = replace(plan, egresses=previous.egresses, trees=previous.trees)
+        self._doubt_at_s = now + DOUBT_PAUSE_S
+        doubt = Doubt(request.fabric, request.demands, request.link_state, plan)
+        self._spawn(self._prove(doubt))
+
+    async def _prove(self, doubt: Doubt) -> None:
+        try:
+            proof = await self._second.ask(prove, doubt)
+        except Exception as error:
+            _log.error("a plan could not be confirmed", exc_info=error)
+        else:
+            self._handle(proof)
 
     async def _find_black_holes(self, asked: cmd.FindBlackHoles) -> None:
         try:
@@ -337,28 +370,44 @@ class Brain:
             await self._durably(partial(self._drains.rename, self._renames[0]))
             del self._renames[0]
 
-    def fabric_changed(self, fabric: Fabric) -> None:
-        """The topology was edited: go on with this fabric, whose version need not be set. It must
-        have the name of the one before, under which everything is stored."""
+    async def fabric_changed(self, fabric: Fabric) -> None:
+        """The topology was edited: go on with this fabric, of the next version. It must have the
+        name of the one before, under which everything is stored."""
+        # Beside the loop, which nobody has given the fabric to yet: a large one takes a while.
+        for_workers = await asyncio.to_thread(packed, fabric)
         engine = self._engine
-        fabric = replace(fabric, version=engine.fabric.version + 1)
         by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
         known = fabric.switch_by_dpid
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
-        for worker in (self._fast, self._proof):
-            worker.go_on_with(fabric)
+        for_workers = packed(fabric)
+        for worker in (self._fast, self._proof, self._second):
+            worker.go_on_with(for_workers)
         renamed = renamed_elements(engine.fabric, fabric)
         if any(element in renamed for element in self._drained()):
             self._renames.append(renamed)
             if len(self._renames) == 1:
                 self._spawn(self._rename_drains())
         intents = self._wanted.of(self._book.intents, fabric)
-        self._handle(ev.FabricChanged(fabric, intents, self._drained_links(fabric)))
+        drained, strategy = self._drained_links(fabric), self._strategy or fabric.strategy
+        # Before there is a plan: flows wait for the queues that they lead to.
         self._ovsdb.edited(fabric)
+        self._handle(ev.FabricChanged(fabric, intents, drained, strategy))
+        self._handle(ev.Tick(self._ovsdb.queues.is_ready(time.monotonic())))
         self._greet()
 
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))
+
+    def queues(self) -> list[fabric_pb2.SwitchQueues]:
+        return [
+            fabric_pb2.SwitchQueues(
+                switch=each.switch,
+                state=each.state.value,
+                detail=each.detail,
+                ignores_queues=each.ignores_queues,
+            )
+            for each in self._ovsdb.queues.reports()
+        ]
 
     def wiring(self) -> WiringReport:
         return self._engine.wiring.report()
@@ -371,6 +420,7 @@ class Brain:
             problems=[
                 *self._engine.problems(),
                 *self._ovsdb.book.problems(),
+                *self._ovsdb.queues.problems(),
                 *filter(None, [self._store_problem, kernels.problem]),
             ],
             processes={"brain": f"pid {os.getpid()}"},
@@ -378,7 +428,7 @@ class Brain:
         status.start_time.FromNanoseconds(int(self._started_s * 1e9))
         status.time.FromNanoseconds(int(wall * 1e9))
         waiting = "starting" if kernels.is_complete() else "starting (compiling the optimizer)"
-        for worker in (self._fast, self._proof):
+        for worker in (self._fast, self._proof, self._second):
             status.processes[f"worker {worker.name}"] = (
                 f"pid {worker.pid}" if worker.pid else waiting
             )

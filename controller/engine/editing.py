@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.engine.accepted import Accepted
-from controller.engine.names import Names, made_for
+from controller.engine.names import Names, everybody
 from controller.engine.placing import digests
 from controller.engine.repair import Crossings, Repaired
 from controller.fabric.meaning import meaning
@@ -52,11 +52,10 @@ class Edit:
             for arc in before.arcs
         }
         arcs = [known.get((arc.tail, arc.head), -1) for arc in after.arcs]
-        everyone = replace(made_for(before, ()), nics={nic.id: nic.mac for nic in before.nics})
         return Edit(
             before,
             after,
-            Names.since(everyone, after),
+            Names.since(everybody(before), after),
             switches,
             np.array(arcs, np.intp),
             meaning(before) == meaning(after),

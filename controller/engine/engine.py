@@ -165,6 +165,7 @@ class Engine:
     def _take(self, event: ev.Event, now: float) -> list[Command]:
         match event:
             case ev.Tick():
+                self.reconciler.queues_ready = event.queues_ready
                 return self._tick(now)
             case ev.Continued():
                 self.reconciler.continued()
@@ -178,6 +179,12 @@ class Engine:
             case ev.PlanFailed():
                 self._planner.failed(event.request, event.error, now)
                 return [Log("error", f"no plan could be made: {event.error}")]
+            case ev.Proven():
+                if self._storing is not None:
+                    self._storing = self._storing.proven(event)
+                elif self._running is not None:
+                    self._running = self._running.proven(event)
+                return []
             case ev.BlackHolesFound():
                 return self._black_holes.found(event)
             case ev.PlanStored():
@@ -471,6 +478,9 @@ class Engine:
         if not others:
             self._expect(event.intents)
         self.link_state = self._measured_links(now)
+        if self._planner.strategy != event.strategy:
+            self._planner.strategy = event.strategy
+            self._planner.want(Reason.CHANGE)
         if self._running is None and self._storing is None:
             return [*said, *self.start(now)]
         if others or not edit.cosmetic:
@@ -650,6 +660,12 @@ class Engine:
             return frozenset()
         up = self.link_state.up
         return frozenset(arc.link for arc in self.fabric.arcs if up[arc.index])
+
+    def holding(self) -> frozenset[str]:
+        """Switches that hold what the newest fabric and intents want, and nothing older."""
+        if not self.committed or self._committed_serial != self._serial:
+            return frozenset()
+        return self.reconciler.in_state(SwitchState.IN_SYNC)
 
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""

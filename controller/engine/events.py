@@ -135,11 +135,12 @@ class DrainsChanged:
 @dataclass(frozen=True, slots=True, eq=False)
 class FabricChanged:
     """People have edited the topology: the fabric from now on, with all intents that are wanted, as
-    they expand on it, and all links of it that are drained."""
+    they expand on it, all links of it that are drained, and how plans are made."""
 
     fabric: Fabric
     intents: Mapping[str, WantedIntent]
     drained: frozenset[str]
+    strategy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +240,16 @@ class PlanFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Proven:
+    """What a second solver says of the plan ``made_from`` these snapshots: no weights over its
+    trees have an MLU below ``bound``; ``text`` is for people."""
+
+    made_from: tuple[int, int, int]
+    bound: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class BlackHolesFound:
     """``error``: why they could not be found out, in words."""
 
@@ -267,7 +278,10 @@ class LinksDue:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passes; sent a few times a second."""
+    """Time passes; sent a few times a second. ``queues_ready``: the queues are there that flows of
+    the fabric lead to."""
+
+    queues_ready: bool = True
 
 
 Event: TypeAlias = (
@@ -287,6 +301,7 @@ Event: TypeAlias = (
     | CountersRead
     | PlanMade
     | PlanFailed
+    | Proven
     | BlackHolesFound
     | PlanStored
     | Continued

@@ -23,11 +23,16 @@ Value = TypeVar("Value")
 def made_for(fabric: Fabric, flows: Iterable[PinnedFlow]) -> MadeFor:
     """What a plan for this fabric says of it."""
     pinned = {nic for flow in flows for nic in (flow.id.source, flow.id.destination)}
+    nics = {nic: fabric.nic_by_id[nic].mac for nic in sorted(pinned)}
+    return replace(everybody(fabric), digest=digest(fabric), nics=nics)
+
+
+def everybody(fabric: Fabric) -> MadeFor:
+    """Whom all names of the fabric stand for."""
     return MadeFor(
-        digest(fabric),
-        {s.name: s.dpid for s in fabric.switches},
-        {nic: fabric.nic_by_id[nic].mac for nic in sorted(pinned)},
-        {c.name: c.dscp for c in fabric.classes},
+        switches={s.name: s.dpid for s in fabric.switches},
+        nics={nic.id: nic.mac for nic in fabric.nics},
+        classes={c.name: c.dscp for c in fabric.classes},
     )
 
 

@@ -126,11 +126,26 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """Packets told apart by DSCP. ``dscp`` is None for the class of everything else."""
+    """Packets told apart by DSCP. ``dscp`` is None for the class of everything else, and else what
+    Heald marks packets of the class with; ``other_dscps`` are of the class, too.
+
+    ``share`` and ``ceiling`` are parts of a port's capacity: what the class is guaranteed (None for
+    its part of what is left, see ``classes.shares``), and what it never gets more of. What others
+    leave goes to the class of the highest ``priority`` first.
+    """
 
     name: str
     dscp: int | None
     queue: int
+    share: float | None = None
+    ceiling: float = 1.0
+    priority: int = 0
+    lossless: bool = False
+    other_dscps: tuple[int, ...] = ()
+
+    @property
+    def dscps(self) -> tuple[int, ...]:
+        return () if self.dscp is None else (self.dscp, *self.other_dscps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +165,11 @@ STRATEGIES = (
     "exact",
     *("ecmp", "equal-split", "wcmp", "pop", "ssdo"),
     *("ecmp-hash", "round-robin", "least-loaded"),
+    *("protect-link", "protect-node", "protect-srlg"),
 )
-"""How plans can be made, by the names of ``controller.optimizer.strategies``, which this room may
-not import. The first is what is used where nobody says."""
+"""How plans can be made, by the names of ``controller.optimizer.strategies`` and of
+``controller.engine.protecting``, which this room may not import. The first is what is used where
+nobody says."""
 
 
 @dataclass(frozen=True)

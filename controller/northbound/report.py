@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from controller.discovery.swaps import Cable
 from controller.engine.pinned import Ways
 from controller.engine.wiring import WiringReport
+from controller.fabric.classes import shares
 from controller.fabric.model import Fabric, Host, Nic
 from controller.northbound.convert import timestamp
 from controller.northbound.ports import NetworkView
@@ -99,6 +100,25 @@ def _cable(cable: Cable) -> pb.Cable:
     return pb.Cable(a=str(cable.a), b=str(cable.b))
 
 
+def classes(fabric: Fabric, queues: Iterable[pb.SwitchQueues]) -> pb.Classes:
+    guaranteed = shares(fabric.classes)
+    return pb.Classes(
+        classes=[
+            pb.TrafficClass(
+                name=each.name,
+                dscps=each.dscps,
+                queue=each.queue,
+                share=guaranteed[each.name],
+                ceiling=each.ceiling,
+                priority=each.priority,
+                lossless=each.lossless,
+            )
+            for each in sorted(fabric.classes, key=lambda c: c.queue)
+        ],
+        switches=queues,
+    )
+
+
 def plan_summary(plan: Plan, committed: bool) -> pb.Plan:
     """Without placements."""
     certificate = plan.certificate
@@ -112,6 +132,17 @@ def plan_summary(plan: Plan, committed: bool) -> pb.Plan:
             bound=certificate.bound,
             gap=certificate.gap,
             seconds=certificate.seconds,
+            churn=[pb.Churn(moved=moved, mlu=mlu) for moved, mlu in certificate.churn],
+            moved=certificate.moved,
+            proof=certificate.proof,
+            failure=pb.FailureCertificate(
+                name=certificate.failure,
+                mlu=certificate.failed_mlu,
+                bound=certificate.failed_bound,
+                cut_off_bps=certificate.cut_off_bps,
+            )
+            if certificate.failure
+            else None,
         ),
     )
 

@@ -10,13 +10,13 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from controller.brain.workers import Worker
+from controller.brain.workers import Worker, packed
 from controller.fabric.model import Fabric
 from tests.dataplane.fabrics import leaf_spine
 
@@ -44,6 +44,29 @@ async def test_a_killed_worker_is_replaced_and_its_call_made_again(worker: Worke
     assert await worker.run(os.getpid) != first
 
 
+async def test_a_standby_takes_over_from_a_killed_worker_and_is_replaced() -> None:
+    worker = Worker("test", niceness=0, compiles=False, standby=True)
+    await worker.start()
+    keeping = asyncio.ensure_future(worker.keep())
+    try:
+        seen = {await worker.run(os.getpid)}
+        for _ in range(2):
+            await asyncio.wait_for(_standby_of(worker), 60)
+            waiting = next(iter((worker._spare._processes or {}).keys()))  # type: ignore[union-attr]
+            os.kill(await worker.run(os.getpid), signal.SIGKILL)
+            assert await worker.run(os.getpid) == waiting
+            assert waiting not in seen
+            seen.add(waiting)
+    finally:
+        keeping.cancel()
+        worker.stop()
+
+
+async def _standby_of(worker: Worker) -> None:
+    while worker._spare is None:
+        await asyncio.sleep(0.02)
+
+
 async def test_a_call_that_kills_every_worker_is_given_up(worker: Worker) -> None:
     with pytest.raises(BrokenProcessPool):
         await worker.run(os._exit, 1)
@@ -68,6 +91,22 @@ async def test_a_fabric_is_handed_over_once_and_not_with_what_is_asked_about_it(
         # One that cannot be pickled: it is not needed.
         asked = Asked(cast(Fabric, lambda: None), 7)
         assert await worker.ask(answered, asked) == (fabric.name, 7)
+    finally:
+        worker.stop()
+
+
+async def test_what_is_asked_after_an_edit_is_of_the_new_fabric() -> None:
+    before, after = leaf_spine(2, 1, 1), replace(leaf_spine(2, 1, 1), name="edited")
+    worker = Worker("test", niceness=0, compiles=True, fabric=before)
+    try:
+        first = asyncio.ensure_future(worker.ask(answered, Asked(7, before)))
+        await asyncio.sleep(0)
+        worker.go_on_with(packed(after))
+        assert await worker.ask(answered, Asked(8, after)) == ("edited", 8)
+        assert await first == (before.name, 7)
+        # And so in the process that takes the place of a dead one.
+        os.kill(await worker.run(os.getpid), signal.SIGKILL)
+        assert await worker.ask(answered, Asked(9, after)) == ("edited", 9)
     finally:
         worker.stop()
 

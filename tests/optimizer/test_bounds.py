@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps import flags
+from controller.engine.protecting import PROTECTING
 from controller.fabric import model
 from controller.optimizer import certificate, strategies
 from controller.optimizer.baselines import shares
 from controller.optimizer.certificate import Found, Solution
 from controller.optimizer.descent import descend
+from controller.optimizer.fairness import fair_rates
 from controller.optimizer.forest import grow
 from controller.optimizer.paths import Paths, spread, trace
 from controller.optimizer.problem import Demand, Forest, Network
@@ -147,6 +149,15 @@ def test_every_strategy_refuses_nonsense(name: str, change: object, message: str
         strategies.solve(name, net, asked, paths, start)
 
 
+def test_fair_rates_refuse_paths_over_arcs_that_are_none() -> None:
+    net = leaf_spine(4, 2)
+    asked = demand([(0, 1, 1.0)])
+    paths = trace(net, grow(net, [[leaf] for leaf in range(4)], 2), asked)
+    paths.arcs[1] = 16
+    with pytest.raises(ValueError, match="entry 1 of the paths is no arc of 16: 16"):
+        fair_rates(net, asked, paths)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -172,4 +183,4 @@ def test_an_unknown_strategy_is_refused() -> None:
 
 
 def test_the_names_are_the_same_everywhere() -> None:
-    assert tuple(STRATEGIES) == model.STRATEGIES == flags.STRATEGIES
+    assert (*STRATEGIES, *PROTECTING) == model.STRATEGIES == flags.STRATEGIES

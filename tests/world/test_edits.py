@@ -10,6 +10,7 @@ from itertools import permutations
 import pytest
 
 from controller.dataplane.tables import SwitchTables
+from controller.engine.repair import reweigh_dead
 from controller.fabric.model import Fabric, Link, Nic
 from controller.intents.model import (
     Connectivity,
@@ -168,12 +169,13 @@ def test_an_edit_leaves_what_a_start_would(seed: int) -> None:
         getattr(editor, editor.random.choice(KINDS))()
     after = editor.fabric
     hardware = hardware_of(before, after)
-    world = at_rest(before, hardware)
+    intents = mixed(before, editor.random) if seed % 2 else ALL
+    world = at_rest(before, hardware, intents=intents)
     stored = world.stored
     world.edit(after)
     rest(world)
 
-    fresh = at_rest(after, hardware, stored=stored)
+    fresh = at_rest(after, hardware, stored, intents)
     assert held(world) == held(fresh)
 
 
@@ -266,6 +268,16 @@ def test_what_is_known_of_links_stays_through_new_names_and_another_order() -> N
     rest(world)
     assert world.engine.link_state.up.all()
     assert world.batches > batches
+    # And without a new plan nothing goes where another has died.
+    world.queues["proof"].hold(1e6)
+    world.hardware.set_link(before.links[-1].name, False)
+    until = world.now + 2.0
+    while world.now < until:
+        world.step()
+    plan, state = world.engine.plan, world.engine.link_state
+    assert plan is not None
+    assert not state.up.all()
+    assert reweigh_dead(plan, after, state) is plan
 
 
 def test_traffic_moves_for_more_capacity_only_where_it_is_worth_it() -> None:
@@ -315,3 +327,14 @@ def test_a_link_that_has_come_is_used() -> None:
     number = {e.members: e.id for e in plan.egresses}
     row = {key: w for key, w in plan.weights.items() if key.ingress == "l0"}
     assert any((number[key.egress], tree) in trees for key, w in row.items() for tree in w)
+
+
+def test_another_strategy_in_the_file_is_planned_by() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    first, *others = before.links
+    network = replace(before, links=(replace(first, capacity_bps=1e8), *others))
+    world = at_rest(network, network)
+    world.edit(network, strategy="auto")
+    rest(world)
+    assert world.engine.plan is not None
+    assert world.engine.plan.certificate.strategy == "auto"

@@ -107,13 +107,17 @@ class World:
         problem = "; ".join(p.message for p in found.problems) or None
         return ev.WantedIntent(name, 1, found.reach.nics, problem, found.reach.peers, found.flows)
 
-    def edit(self, network: Fabric, drained: frozenset[str] = frozenset()) -> None:
+    def edit(
+        self, network: Fabric, drained: frozenset[str] = frozenset(), strategy: str | None = None
+    ) -> None:
         """The topology file says this from now on."""
         self.network = replace(network, version=self.engine.fabric.version + 1)
         for name, spec in self._specs.items():
             generation = self.wanted[name].generation
             self.wanted[name] = replace(self._expanded(name, spec), generation=generation)
-        self._handle(ev.FabricChanged(self.network, dict(self.wanted), drained))
+        self._handle(
+            ev.FabricChanged(self.network, dict(self.wanted), drained, strategy or self._strategy)
+        )
         for name, switch in self.hardware.switches.items():
             if switch.dpid not in self.network.switch_by_dpid:
                 self.hardware.disconnect(name, "not in the topology")
