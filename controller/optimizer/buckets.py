@@ -115,7 +115,8 @@ class _Rounding:
         least = np.floor(exact + 1e-6).astype(np.int64)
         most = np.ceil(exact - 1e-6).astype(np.int64)
         units = np.where(np.repeat(who, self.sizes), least, units)
-        frozen = np.zeros(len(units), bool)
+        # What comes out even stays, so that equal shares are kept as they are.
+        frozen = least == most
         self._place(who, totals, units, exact, most, frozen)
         return units, frozen
 
@@ -163,7 +164,7 @@ class _Rounding:
             lightest = begin + int(units[begin:end].argmin())
             if not units[lightest]:
                 units[begin + int(units[begin:end].argmax())] -= 1
-            most[begin:end] = MOST
+            most[begin:end], frozen[begin:end] = MOST, False
             units[lightest] = most[lightest] = 1
             frozen[lightest] = True
 
