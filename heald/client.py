@@ -233,6 +233,12 @@ class Client:
         answer: fabric_pb2.Wiring = self._call(self._fabric.GetWiring, request)
         return answer
 
+    def classes(self) -> fabric_pb2.Classes:
+        """Traffic classes, and what switches have of the queues for them."""
+        request = fabric_pb2.GetClassesRequest()
+        answer: fabric_pb2.Classes = self._call(self._fabric.GetClasses, request)
+        return answer
+
     def drain(
         self,
         links: Iterable[str] = (),

@@ -50,6 +50,7 @@ WORDS = {
     "BfdMultiplier": "BFD multiplier",
     "Ovsdb": "OVSDB address",
     "Index": "rail or plane",
+    "YesOrNo": "yes or no",
 }
 _DEFAULT = re.compile(r"\s*Default: (.*?)\.?$", re.DOTALL)
 _WRAPPERS = re.compile(r"\b(?:Maybe|Optional|Annotated)\b")

@@ -121,8 +121,9 @@ class Brain:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._handle(ev.Tick())
-            self._ovsdb.tick(self._engine.carrying(), time.monotonic())
+            engine, now = self._engine, time.monotonic()
+            self._ovsdb.tick(engine.carrying(), engine.holding(), now)
+            self._handle(ev.Tick(self._ovsdb.queues.is_ready(now)))
 
     async def _probe(self) -> None:
         while True:
@@ -340,11 +341,12 @@ class Brain:
             await self._durably(partial(self._drains.rename, self._renames[0]))
             del self._renames[0]
 
-    def fabric_changed(self, fabric: Fabric) -> None:
-        """The topology was edited: go on with this fabric, whose version need not be set. It must
-        have the name of the one before, under which everything is stored."""
+    async def fabric_changed(self, fabric: Fabric) -> None:
+        """The topology was edited: go on with this fabric, of the next version. It must have the
+        name of the one before, under which everything is stored."""
+        # Beside the loop, which nobody has given the fabric to yet: a large one takes a while.
+        for_workers = await asyncio.to_thread(packed, fabric)
         engine = self._engine
-        fabric = replace(fabric, version=engine.fabric.version + 1)
         by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
         known = fabric.switch_by_dpid
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
@@ -358,12 +360,25 @@ class Brain:
                 self._spawn(self._rename_drains())
         intents = self._wanted.of(self._book.intents, fabric)
         drained, strategy = self._drained_links(fabric), self._strategy or fabric.strategy
-        self._handle(ev.FabricChanged(fabric, intents, drained, strategy))
+        # Before there is a plan: flows wait for the queues that they lead to.
         self._ovsdb.edited(fabric)
+        self._handle(ev.FabricChanged(fabric, intents, drained, strategy))
+        self._handle(ev.Tick(self._ovsdb.queues.is_ready(time.monotonic())))
         self._greet()
 
     def intents_changed(self, revision: int) -> None:
         self._handle(ev.IntentsChanged(self._wanted.of(self._book.intents, self._engine.fabric)))
+
+    def queues(self) -> list[fabric_pb2.SwitchQueues]:
+        return [
+            fabric_pb2.SwitchQueues(
+                switch=each.switch,
+                state=each.state.value,
+                detail=each.detail,
+                ignores_queues=each.ignores_queues,
+            )
+            for each in self._ovsdb.queues.reports()
+        ]
 
     def wiring(self) -> WiringReport:
         return self._engine.wiring.report()
@@ -376,6 +391,7 @@ class Brain:
             problems=[
                 *self._engine.problems(),
                 *self._ovsdb.book.problems(),
+                *self._ovsdb.queues.problems(),
                 *filter(None, [self._store_problem, kernels.problem]),
             ],
             processes={"brain": f"pid {os.getpid()}"},

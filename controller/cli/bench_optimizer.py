@@ -199,7 +199,10 @@ def _print(problem: Problem, runs: list[Run]) -> None:
     out.print(
         f"\n{problem.instance}: {problem.demands:,} demands, {problem.links:,} links, "
         f"{problem.paths:,} paths; {problem.trees:,} trees grown in {problem.forest_s:.1f} s of "
-        f"CPU, paths traced in {problem.trace_s:.1f} s"
+        f"CPU, at most {100 * problem.over_all_ways:.2f} % over any ways, paths traced in "
+        f"{problem.trace_s:.1f} s; in {problem.buckets:.1f} buckets a group, "
+        f"{problem.buckets_most} at most, {100 * problem.lost:.2f} % are lost, "
+        f"rounded in {problem.rounding_s:.1f} s"
     )
     bound = max(said.bound for said in runs)
     table = render.table(

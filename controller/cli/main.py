@@ -15,7 +15,7 @@ SERVER_VARIABLE = "HEALD_SERVER"
 COMMANDS = {
     "run": "Start the controller",
     "demo": "See it all at work in a lab on this machine",
-    "lab": "A Mininet lab from a topology file, with a prompt",
+    "lab": "A lab from a topology file on this machine, with a prompt",
     "emulate": "Every switch of a topology, without Open vSwitch and without root",
     "bench": "How large a fabric this machine's controller can carry",
     "warm-up": "Compile the optimizer's kernels, so that the first plan does not wait for it",
@@ -24,6 +24,7 @@ COMMANDS = {
     "status": "How the controller, its switches and its intents fare",
     "switches": "Each switch: its session, what it is, what was last wrong with it",
     "links": "Load of each link: planned, carried, foreign",
+    "classes": "Traffic classes: shares, ceilings, priorities, and the queues of each switch",
     "wiring": "Is the fabric cabled as its topology says, and which cables look swapped",
     "drain": "Move traffic off links and switches before somebody touches them",
     "undrain": "Use drained links and switches again",

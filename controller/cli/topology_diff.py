@@ -15,9 +15,10 @@ from controller.cli import render
 from controller.cli.intent_file import read as read_intents
 from controller.cli.topology_file import read_file
 from controller.engine.prospect import IntentProspect, Pairs, Prospect, prospect
-from controller.fabric.difference import Change, Difference, difference
+from controller.fabric.difference import Change, Difference, Kind, difference
 from controller.fabric.errors import TopologyErrors
 from controller.fabric.load import load
+from controller.fabric.meaning import meaning
 from controller.fabric.model import Fabric
 from controller.intents.model import Connectivity, IntentSpec, Selector
 from controller.intents.words import short_name
@@ -88,7 +89,8 @@ def diff(
     if as_json:
         click.echo(json.dumps(_report(found, outlook), indent=2))
     else:
-        _print(found, outlook)
+        renamed = all(c.is_cosmetic or c.kind is Kind.RENAMED for c in found.changes)
+        _print(found, outlook, is_silent=renamed and meaning(before) == meaning(after))
     sys.exit(EXIT_DIFFERENT if found else EXIT_SAME)
 
 
@@ -164,7 +166,7 @@ def _change(change: Change) -> Mapping[str, Any]:
 # ---- for people ----------------------------------------------------------------------------------
 
 
-def _print(found: Difference, outlook: Prospect | None) -> None:
+def _print(found: Difference, outlook: Prospect | None, is_silent: bool) -> None:
     out = render.console()
     if not found:
         out.print("the same fabric: nothing would be sent to any switch")
@@ -174,8 +176,10 @@ def _print(found: Difference, outlook: Prospect | None) -> None:
     if real:
         _table(out, real)
     if cosmetic:
-        out.print("cosmetic, nothing is planned or sent for it:")
+        out.print("cosmetic:")
         _table(out, cosmetic)
+    if is_silent:
+        out.print("neither plans nor rules depend on it: nothing would be sent to any switch")
     if outlook is None:
         return
     out.print(
@@ -210,9 +214,9 @@ def _words(each: IntentProspect) -> list[str]:
     for what, nics in (("joins", each.joining), ("leaves", each.leaving)):
         if nics:
             said.append(f"{what}: {_some(nics)}")
-    for what, pairs in (("gain a way", each.gained), ("lose their way", each.lost)):
+    for what, pairs in (("a way", each.gained), ("no way any more", each.lost)):
         if pairs.count:
-            said.append(f"{_count(pairs)} {what}: {_some(pairs.examples)}")
+            said.append(f"{what} for {_count(pairs)}: {_some(pairs.examples)}")
     return said
 
 

@@ -12,6 +12,7 @@ import click
 from pydantic import ValidationError
 
 from controller.cli import render
+from controller.fabric import quantities
 from controller.fabric.errors import TopologyErrors
 from controller.fabric.generate import kinds, write
 from controller.fabric.generate.draft import Value
@@ -118,9 +119,23 @@ def _run(kind: type[Parameters], given: dict[str, Any]) -> None:
     defaults = _defaults(given, preset)
     name = given["name"] or given.get("preset") or kind.kind
     about = [preset.about if preset else str(kind.__doc__)]
+    wrong: list[str] = []
+    parameters, read = None, None
     try:
         parameters = kind.read(words)
+    except ParameterErrors as errors:
+        wrong += _of_parameters(errors)
+    try:
         read = Defaults.model_validate(defaults)
+    except ValidationError as error:
+        wrong += map(_of_defaults, error.errors())
+    try:
+        quantities.name(name)
+    except ValueError as error:
+        wrong.append(f"--name: {error}")
+    if parameters is None or read is None or wrong:
+        _fail(wrong)
+    try:
         made = kinds.elements(parameters, read)
         if given["block"]:
             notes = {n: str(f.description) for n, f in kind.model_fields.items()}
@@ -129,17 +144,9 @@ def _run(kind: type[Parameters], given: dict[str, Any]) -> None:
             text = write.expanded(name, defaults, made, [*about, _again(kind, given)])
         load(text.encode(), "what was generated")
     except ParameterErrors as errors:
-        _fail([f"{_option(path)}{text}" for path, text in errors.found])
+        _fail(_of_parameters(errors))
     except TopologyErrors as errors:
         _fail(list(dict.fromkeys(problem.text for problem in errors.problems)))
-    except ValidationError as error:
-        _fail(
-            [
-                f"--{next(n for n, path, _, _ in _DEFAULTS if path == each['loc'])}: "
-                f"{each['ctx']['error']}"
-                for each in error.errors()
-            ]
-        )
     if output is None:
         click.echo(text, nl=False)
         return
@@ -194,6 +201,15 @@ def _again(kind: type[Parameters], given: Mapping[str, Any]) -> str:
             option = option.replace("__", "-").replace("_", "-")
             words += [f"--{option}", shlex.quote(value)]
     return " ".join(words)
+
+
+def _of_parameters(errors: ParameterErrors) -> list[str]:
+    return [f"{_option(path)}{text}" for path, text in errors.found]
+
+
+def _of_defaults(error: Any) -> str:
+    option = next(name for name, path, _, _ in _DEFAULTS if path == error["loc"])
+    return f"--{option}: {error['ctx']['error']}"
 
 
 def _option(path: tuple[str, ...]) -> str:

@@ -127,12 +127,12 @@ def _install(
     instructions: tuple[Instruction, ...],
 ) -> None:
     match = {Field.METADATA: zone, **destination}
-    if traffic_class.dscp is not None:
-        match[Field.IP_DSCP] = traffic_class.dscp
-    builder.flow(
-        Table.CLASSIFY,
-        _BASE + 2 * length + (traffic_class.dscp is not None),
-        match,
-        instructions,
-        ids.cookie(ids.Kind.CLASSIFY, ids.class_index(traffic_class)),
-    )
+    marks: list[Destination] = [{Field.IP_DSCP: dscp} for dscp in traffic_class.dscps]
+    for mark in marks or [{}]:
+        builder.flow(
+            Table.CLASSIFY,
+            _BASE + 2 * length + bool(mark),
+            {**match, **mark},
+            instructions,
+            ids.cookie(ids.Kind.CLASSIFY, ids.class_index(traffic_class)),
+        )

@@ -7,6 +7,8 @@ comes, and nowhere else. All else is dropped.
 
 from __future__ import annotations
 
+from itertools import product
+
 from controller.dataplane import ids
 from controller.dataplane.pipeline import (
     ETH_IPV4,
@@ -93,19 +95,18 @@ def install_guard(fabric: Fabric, policy: Policy, switch: str, builder: SwitchBu
 
 def install_queues(fabric: Fabric, builder: SwitchBuilder) -> None:
     """The ingress marked nothing but the class's own DSCP, so the queue follows from it."""
-    default = 0
+    default = next((c.queue for c in fabric.classes if c.dscp is None), 0)
     for traffic_class in fabric.classes:
-        if traffic_class.dscp is None:
-            default = traffic_class.queue
-        elif traffic_class.queue:
-            for eth_type in (ETH_IPV4, ETH_IPV6):
-                builder.flow(
-                    Table.QUEUE,
-                    _CLASS,
-                    {Field.ETH_TYPE: eth_type, Field.IP_DSCP: traffic_class.dscp},
-                    _queued(traffic_class.queue),
-                    ids.cookie(ids.Kind.QUEUE, ids.class_index(traffic_class)),
-                )
+        if traffic_class.queue == default:
+            continue
+        for dscp, eth_type in product(traffic_class.dscps, (ETH_IPV4, ETH_IPV6)):
+            builder.flow(
+                Table.QUEUE,
+                _CLASS,
+                {Field.ETH_TYPE: eth_type, Field.IP_DSCP: dscp},
+                _queued(traffic_class.queue),
+                ids.cookie(ids.Kind.QUEUE, ids.class_index(traffic_class)),
+            )
     builder.flow(Table.QUEUE, _ANY_CLASS, {}, _queued(default), ids.cookie(ids.Kind.QUEUE))
 
 

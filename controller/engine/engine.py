@@ -165,6 +165,7 @@ class Engine:
     def _take(self, event: ev.Event, now: float) -> list[Command]:
         match event:
             case ev.Tick():
+                self.reconciler.queues_ready = event.queues_ready
                 return self._tick(now)
             case ev.Continued():
                 self.reconciler.continued()
@@ -653,6 +654,12 @@ class Engine:
             return frozenset()
         up = self.link_state.up
         return frozenset(arc.link for arc in self.fabric.arcs if up[arc.index])
+
+    def holding(self) -> frozenset[str]:
+        """Switches that hold what the newest fabric and intents want, and nothing older."""
+        if not self.committed or self._committed_serial != self._serial:
+            return frozenset()
+        return self.reconciler.in_state(SwitchState.IN_SYNC)
 
     def problems(self) -> list[str]:
         """What an operator should look at, in words; empty when all is well."""

@@ -268,7 +268,10 @@ class LinksDue:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Time passes; sent a few times a second."""
+    """Time passes; sent a few times a second. ``queues_ready``: the queues are there that flows of
+    the fabric lead to."""
+
+    queues_ready: bool = True
 
 
 Event: TypeAlias = (

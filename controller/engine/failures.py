@@ -13,7 +13,7 @@ from controller.fabric.model import Fabric
 from controller.intents.expand import connectivity
 from controller.optimizer import forest, portfolio
 from controller.optimizer.audit import audit
-from controller.optimizer.paths import trace
+from controller.optimizer.enlarge import enlarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,9 @@ def all_to_all(fabric: Fabric) -> AllToAll:
     members = [[fabric.switch_index[s] for s in egress] for egress in egresses]
     sources = {fabric.switch_index[key.ingress] for key in keys}
     grown = forest.grow(network, members, TREES_PER_EGRESS, None, sources)
-    paths = trace(network, grown, demand)
-    solution = portfolio.solve(network, demand, paths, None)
+    wider = enlarge(network, members, grown, demand)
+    paths = wider.paths
+    solution = portfolio.solve(network, demand, paths, wider.share)
     failing = list(_failures(fabric))
     found = audit(network, demand, paths, solution.share, [arcs for _, _, arcs in failing])
     total = float(demand.rate_bps.sum())

@@ -26,6 +26,7 @@ from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
 from controller.optimizer import buckets, forest, strategies
 from controller.optimizer.certificate import gap
+from controller.optimizer.enlarge import enlarge
 from controller.optimizer.paths import Paths, normalised, spread, trace
 from controller.optimizer.plan import (
     PATH_TREES,
@@ -41,6 +42,9 @@ from controller.optimizer.problem import Forest, Ints, Network
 from controller.telemetry.link_state import Floats, LinkState
 
 TREES_PER_EGRESS = 8
+"""At least, where the fabric has them; more where capacity asks for them."""
+IDLE = 0.5
+"""The MLU up to which no more trees are asked for."""
 EGRESSES = range(1 << 14)
 ZONES = range(1, 1 << 30)
 
@@ -103,19 +107,21 @@ def make_plan(
         along=_along(placement, egresses),
     )
     grown = forest.reconnect(network, members, grown, sources, reserved=reserved)
+    pinned = on_primaries(fabric, ((p.rate_bps, p.primary) for p in placement.placed))
+    network = left(network, pinned)
+    demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
+    paths = trace(network, grown, demand)
+    start = _shares(previous, demands, grown, paths) if previous is not None else None
+    wider = enlarge(network, members, grown, demand, start, idle=IDLE, reserved=reserved)
+    grown, paths = wider.forest, wider.paths
     trees = _trees(fabric, grown, [numbers[egress] for egress in egresses])
     paths_of_pins = PathTrees(fabric, numbers, held.trees)
     paths_of_pins.know(trees, previous)
     pins = _pins(fabric, placement, paths_of_pins, previous)
     trees = tuple(sorted((*trees, *paths_of_pins.used()), key=lambda t: (t.egress, t.id)))
 
-    pinned = on_primaries(fabric, ((p.rate_bps, p.primary) for p in placement.placed))
-    network = left(network, pinned)
-    demand = demand_of(fabric, demands.keys, demands.rate_bps, egresses)
-    paths = trace(network, grown, demand)
     tell("solving")
-    start = _shares(previous, demands, grown, paths) if previous is not None else None
-    solution = strategies.solve(strategy, network, demand, paths, start)
+    solution = strategies.solve(strategy, network, demand, paths, wider.share)
     tell("rounding weights")
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)

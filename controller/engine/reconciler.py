@@ -70,6 +70,8 @@ class Reconciler:
         self._by_switch: Counter[str] = Counter()
         self.unanswered: Counter[int] = Counter()
         self._new = new
+        self.queues_ready = True
+        """No rollout begins before the queues are there that its flows lead to."""
 
     @property
     def installing(self) -> bool:
@@ -269,7 +271,7 @@ class Reconciler:
         """Carry on with the rollout, or start one where installed and desired differ. ``starting``:
         switches that have not connected yet are on the way, and are waited for as well."""
         while True:
-            if self._rollout is None and not self._begin(now, starting):
+            if self._rollout is None and not (self.queues_ready and self._begin(now, starting)):
                 return self._continue()
             rollout = self._rollout
             assert rollout is not None

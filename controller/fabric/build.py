@@ -25,7 +25,7 @@ from controller.fabric.model import (
     Switch,
     TrafficClass,
 )
-from controller.fabric.schema import BfdSpec, FabricSpec, LinkSpec, NicKeys
+from controller.fabric.schema import BfdSpec, ClassSpec, FabricSpec, LinkSpec, NicKeys
 from controller.fabric.validate import Validated, unknown
 
 ONLY_NIC = "eth0"
@@ -71,7 +71,7 @@ class _Builder:
 
     def _classes(self) -> tuple[TrafficClass, ...]:
         specs = self._spec.classes
-        found = [TrafficClass(name, spec.dscp, spec.queue) for name, spec in specs.items()]
+        found = [_class(name, spec) for name, spec in specs.items()]
         if all(spec.dscp is not None for spec in specs.values()) and BEST_EFFORT not in specs:
             found.append(TrafficClass(BEST_EFFORT, None, 0))
         return tuple(sorted(found, key=lambda c: natural(c.name)))
@@ -196,6 +196,20 @@ class _Builder:
             kind = keys.kind or defaults.kind
             found.append(Accelerator(host, name, kind, model, nic, keys.domain, source))
         return tuple(sorted(found, key=lambda a: natural(a.name)))
+
+
+def _class(name: str, spec: ClassSpec) -> TrafficClass:
+    dscps = spec.dscp or []
+    return TrafficClass(
+        name=name,
+        dscp=dscps[0] if dscps else None,
+        queue=spec.queue,
+        share=spec.share,
+        ceiling=spec.ceiling,
+        priority=spec.priority,
+        lossless=spec.lossless,
+        other_dscps=tuple(dscps[1:]),
+    )
 
 
 def _bfd(spec: BfdSpec | None) -> Bfd | None:

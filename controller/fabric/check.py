@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 
-from controller.fabric.build import BEST_EFFORT
+from controller.fabric.check_classes import class_problems
 from controller.fabric.document import Document
-from controller.fabric.errors import Problem, Problems
+from controller.fabric.errors import Problem, Problems, twice
 from controller.fabric.model import Fabric, Nic, PortRef, Provenance
 from controller.fabric.reach import unreachable
 from controller.fabric.validate import Validated
@@ -33,7 +33,7 @@ def _all(document: Document, validated: Validated, fabric: Fabric) -> Iterator[P
     yield from checks.ports()
     yield from checks.nic_addresses()
     yield from checks.gateway()
-    yield from checks.classes()
+    yield from class_problems(document, validated.spec.classes)
     sets = {nic.attachment_set for nic in fabric.nics}
     if len(sets) > MAX_ATTACHMENT_SETS:
         yield Problem(
@@ -59,7 +59,7 @@ class _Checks:
                 self._where(("hosts", name), key=True),
                 f"host {name} has the name of the switch at line {switch.line}: rename one",
             )
-        yield from _twice(
+        yield from twice(
             (spec.name, f"link name {spec.name}", self._where((*place, "name")))
             for place, spec in self._links
             if spec.name
@@ -69,7 +69,7 @@ class _Checks:
             derived = self._spec.switches[s.name].dpid is None
             what = f"datapath id 0x{s.dpid:x}" + " (derived from the name)" * derived
             dpids.append((s.dpid, what, self._where(("switches", s.name, "dpid"), key=True)))
-        yield from _twice(dpids)
+        yield from twice(dpids)
 
     def ports(self) -> Iterator[Problem]:
         for place, spec in self._links:
@@ -79,7 +79,7 @@ class _Checks:
                     self._where(place),
                     f"the link joins {a.switch} to itself: give it two switches",
                 )
-        yield from _twice((p, f"port {p}", where) for p, where in self._port_uses())
+        yield from twice((p, f"port {p}", where) for p, where in self._port_uses())
 
     def _port_uses(self) -> Iterator[tuple[PortRef, Provenance]]:
         for place, spec in self._links:
@@ -110,8 +110,8 @@ class _Checks:
                 derived = " (derived)" * (keys.ips is None)
                 where = self._at(nic, "ips")
                 ips += ((ip, f"address {ip} of {nic.id}{derived}", where) for ip in nic.addresses)
-        yield from _twice(macs)
-        yield from _twice(ips)
+        yield from twice(macs)
+        yield from twice(ips)
 
     def gateway(self) -> Iterator[Problem]:
         fabric = self._fabric
@@ -128,39 +128,10 @@ class _Checks:
                         f"address {ip} of {nic.id} is the gateway's: change one of them",
                     )
 
-    def classes(self) -> Iterator[Problem]:
-        specs = self._spec.classes
-        yield from _twice(
-            (
-                c.dscp,
-                "the class of everything else (no dscp)" if c.dscp is None else f"DSCP {c.dscp}",
-                self._where(("classes", name), key=True),
-            )
-            for name, c in specs.items()
-        )
-        if specs and all(c.dscp is not None for c in specs.values()) and BEST_EFFORT in specs:
-            yield Problem(
-                self._where(("classes", BEST_EFFORT, "dscp"), key=True),
-                f"no class is left for everything else: take `dscp` out of {BEST_EFFORT}",
-            )
-
     def _at(self, nic: Nic, attribute: str) -> Provenance:
         """Of an attribute of a NIC, or of the NIC where the attribute is derived."""
         inside = () if self._spec.hosts[nic.host].attach else ("nics", nic.name)
         return self._where(("hosts", nic.host, *inside, attribute), key=True)
-
-
-def _twice(uses: Iterable[tuple[Hashable, str, Provenance]]) -> Iterator[Problem]:
-    """A problem at every use of a thing but the first in the file."""
-    first: dict[Hashable, Provenance] = {}
-    for thing, what, where in sorted(uses, key=lambda use: (use[2].line, use[2].column)):
-        if thing in first:
-            yield Problem(
-                where,
-                f"{what} is used twice, first at line {first[thing].line}: change one of them",
-            )
-        else:
-            first[thing] = where
 
 
 def mac_text(mac: int) -> str:

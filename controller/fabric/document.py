@@ -72,6 +72,16 @@ class Document:
         return Provenance(self.file, place.line + 1, place.column + 1)
 
 
+def node_at(value: Any, place: Node) -> Node:
+    """Of plain data, all of it at one place."""
+    if isinstance(value, dict):
+        inner = {name: (node_at(name, place), node_at(v, place)) for name, v in value.items()}
+        return Node(place.line, place.column, inner)
+    if value is None or isinstance(value, str):
+        return Node(place.line, place.column, value)
+    return Node(place.line, place.column, [node_at(item, place) for item in value])
+
+
 def read(text: bytes, file: str, problems: Problems) -> Document:
     """The document in ``text``; ``problems`` gets those that do not stop it from being read.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from controller.fabric.model import Provenance
@@ -50,6 +50,19 @@ class Problems:
 
     def errors(self) -> TopologyErrors:
         return TopologyErrors(self._found)
+
+
+def twice(uses: Iterable[tuple[Hashable, str, Provenance]]) -> Iterator[Problem]:
+    """A problem at every use of a thing but the first in the file."""
+    first: dict[Hashable, Provenance] = {}
+    for thing, what, where in sorted(uses, key=lambda use: (use[2].line, use[2].column)):
+        if thing in first:
+            yield Problem(
+                where,
+                f"{what} is used twice, first at line {first[thing].line}: change one of them",
+            )
+        else:
+            first[thing] = where
 
 
 def quoted(value: str) -> str:

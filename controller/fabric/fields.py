@@ -15,7 +15,7 @@ from controller.fabric.model import (
     Switch,
     TrafficClass,
 )
-from controller.fabric.quantities import rate_text, time_text
+from controller.fabric.quantities import rate_text, share_text, time_text
 
 Values: TypeAlias = Mapping[str, str]
 
@@ -33,11 +33,19 @@ def of_fabric(fabric: Fabric) -> Values:
         "gateway mac": mac_text(fabric.gateway_mac),
         "gateway ipv4": str(fabric.gateway_ipv4),
         "gateway ipv6": str(fabric.gateway_ipv6),
+        "strategy": fabric.strategy,
     }
 
 
 def of_class(each: TrafficClass) -> Values:
-    return {"dscp": _text(each.dscp), "queue": str(each.queue)}
+    return {
+        "dscp": " ".join(map(str, each.dscps)),
+        "queue": str(each.queue),
+        "share": "" if each.share is None else share_text(each.share),
+        "ceiling": share_text(each.ceiling),
+        "priority": str(each.priority),
+        "lossless": str(each.lossless).lower(),
+    }
 
 
 def of_switch(switch: Switch) -> Values:

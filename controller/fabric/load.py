@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from controller.fabric.build import build
 from controller.fabric.check import check
+from controller.fabric.classes import expand_classes
 from controller.fabric.document import read
 from controller.fabric.errors import Problems, TopologyErrors
 from controller.fabric.generate.expand import expand
@@ -22,7 +23,7 @@ def load(text: bytes, name: str) -> Fabric:
         TopologyErrors: with every problem found, whatever the bytes; nothing else is raised.
     """
     problems = Problems()
-    document = expand(read(text, name, problems), problems)
+    document = expand_classes(expand(read(text, name, problems), problems), problems)
     validated = validate(document, problems)
     if validated is not None:
         fabric = build(document, validated, problems)

@@ -126,11 +126,26 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class TrafficClass:
-    """Packets told apart by DSCP. ``dscp`` is None for the class of everything else."""
+    """Packets told apart by DSCP. ``dscp`` is None for the class of everything else, and else what
+    Heald marks packets of the class with; ``other_dscps`` are of the class, too.
+
+    ``share`` and ``ceiling`` are parts of a port's capacity: what the class is guaranteed (None for
+    its part of what is left, see ``classes.shares``), and what it never gets more of. What others
+    leave goes to the class of the highest ``priority`` first.
+    """
 
     name: str
     dscp: int | None
     queue: int
+    share: float | None = None
+    ceiling: float = 1.0
+    priority: int = 0
+    lossless: bool = False
+    other_dscps: tuple[int, ...] = ()
+
+    @property
+    def dscps(self) -> tuple[int, ...]:
+        return () if self.dscp is None else (self.dscp, *self.other_dscps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,19}|0x[0-9a-fA-F]{1,16})\Z")
 _DATAPATH_ID = re.compile(r"(?:[0-9a-fA-F]{16}|(?:[0-9a-fA-F]{2}:){7}[0-9a-fA-F]{2})\Z")
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,12})?) ?([A-Za-zµμ/]{0,8})\Z")
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%\Z")
 _MAC = re.compile(r"(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}\Z")
 _OVSDB = re.compile(r"(?:tcp:(?:[A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}|unix:/.+)\Z")
 _RATES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -116,6 +117,30 @@ def rate_bps(value: object) -> float:
     if not 1000 <= result <= 10**16:
         raise ValueError(f"rate {quoted(found)} is impossible: it goes from 1K to 10000T")
     return float(result)
+
+
+def share(value: object) -> float:
+    """``40%`` and the like, as a fraction."""
+    found = text(value, "a share like 40%")
+    match = _PERCENT.match(found)
+    if match is None:
+        raise ValueError(f"{quoted(found)} is no share: write it in percent of the port, like 40%")
+    result = Decimal(match[1]) / 100
+    if result > 1:
+        raise ValueError(f"share {quoted(found)} is impossible: it goes from 0% to 100%")
+    return float(result)
+
+
+def share_text(part: float) -> str:
+    """``40%``: the word that ``share`` reads as this."""
+    return f"{(Decimal(repr(part)) * 100).normalize():f}%"
+
+
+def yes_or_no(value: object) -> bool:
+    found = text(value, "true or false")
+    if found not in ("true", "false"):
+        raise ValueError(f"{quoted(found)} is neither true nor false: write one of them")
+    return found == "true"
 
 
 def bfd_interval_ms(value: object) -> int:

@@ -74,6 +74,12 @@ BfdMultiplier = Annotated[int, _number(1, 255, "multiplier of BFD")]
 # Open vSwitch's linux-htb has that many queues on a port.
 Queue = Annotated[int, _number(0, 0xEFFF, "queue id")]
 """0 to 61439."""
+Share = Annotated[float, PlainValidator(quantities.share)]
+"""``40%`` of a port's capacity."""
+Priority = Annotated[int, _number(0, 7, "priority")]
+"""0 to 7."""
+YesOrNo = Annotated[bool, PlainValidator(quantities.yes_or_no)]
+"""``true`` or ``false``."""
 Index = Annotated[int, _number(0, 0xFFFF, "number of a rail or plane")]
 """0 to 65535."""
 OneOrMany = Annotated[list[T], BeforeValidator(_one_or_many), Field(min_length=1)]
@@ -151,10 +157,20 @@ class Gateway(Spec):
 class ClassSpec(Spec):
     """A traffic class; the one without ``dscp`` takes everything else."""
 
-    dscp: Maybe[Dscp] = None
-    """Packets with this code point. Default: everything else; one class at most goes without."""
+    dscp: Maybe[OneOrMany[Dscp]] = None
+    """Packets with this code point, or one of these; Heald marks with the first. Default:
+    everything else; one class at most goes without."""
     queue: Queue = 0
-    """Queue of its packets."""
+    """Queue of its packets, and of no other class."""
+    share: Maybe[Share] = None
+    """What it is guaranteed of a port. Default: an equal part of what the others leave."""
+    ceiling: Share = 1.0
+    """What it never gets more of. Default: `100%`."""
+    priority: Priority = 0
+    """What others leave goes to the highest first."""
+    lossless: YesOrNo = False
+    """Meant for priority flow control, which neither OpenFlow nor OVSDB can set up.
+    Default: `false`."""
 
 
 class Limits(Spec):
@@ -298,7 +314,7 @@ class FabricSpec(Spec):
     strategy: Strategy = STRATEGIES[0]
     """How paths are weighted; options of the controller go first."""
     classes: Named[ClassSpec] = {}
-    """Traffic classes."""
+    """Traffic classes, or the name of a [preset](topology.md#classes-name)."""
     switches: Annotated[dict[Name, Optional[SwitchSpec]], Field(min_length=1, max_length=NUMBERS)]
     """At least one, here or by ``generate``."""
     hosts: Named[HostSpec] = {}

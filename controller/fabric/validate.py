@@ -19,7 +19,8 @@ from controller.fabric.schema import FabricSpec, Spec
 # Keys that can be taken out when they are wrong, and nothing else seems wrong for it.
 _HARMLESS = {"dpid", "role", "pod", "site", "limits", "ovsdb"}
 _HARMLESS |= {"mac", "rail", "plane", "kind", "model", "domain", "labels"}
-_HARMLESS |= {"name", "latency", "srlgs", "medium", "queue", "bfd"}
+_HARMLESS |= {"name", "latency", "srlgs", "medium", "bfd"}
+_HARMLESS |= {"share", "ceiling", "priority", "lossless"}
 # What stands in for what is wrong while the rest is still looked at.
 _STAND_INS: dict[str, Any] = {
     "fabric": "unnamed",

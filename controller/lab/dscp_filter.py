@@ -20,9 +20,12 @@ def class_id(queue: int) -> int:
 
 
 def dscp_filter(queues: Sequence[Queue]) -> str:
-    """A program in tc's ``bytecode`` format, returning the class of an untagged Ethernet frame."""
+    """A program in tc's ``bytecode`` format, returning the class of an untagged Ethernet frame.
+    What has another DSCP goes to the queue without any; that is the last where queue 0, which every
+    port has, is of no class."""
     table = [(dscp, class_id(q.queue)) for q in queues for dscp in q.dscps]
-    default = (_RET, 0, 0, class_id(queues[0].queue))
+    others = [q for q in queues if not q.dscps] or queues[:1]
+    default = (_RET, 0, 0, class_id(others[-1].queue))
     ipv6 = [(_LDH_ABS, 0, 0, _IPV6_CLASS), (_RSH, 0, 0, 6), (_AND, 0, 0, 0x3F)]
     ipv4 = [(_LDB_ABS, 0, 0, _IPV4_TOS), (_RSH, 0, 0, 2), (_JA, 0, 0, len(ipv6))]
     compare = [step for dscp, cls in table for step in ((_JEQ, 0, 1, dscp), (_RET, 0, 0, cls))]

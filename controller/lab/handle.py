@@ -71,7 +71,7 @@ class Lab:
             topology: a fabric, or its YAML file.
             scale: factor on every capacity; above 1 Gbit/s a lab refuses. A scaled copy of the
                 file is written to the run directory. So is one with the address of the lab's OVSDB
-                if the file declares BFD.
+                if the file declares BFD or classes.
             controller: OpenFlow target of every bridge, seen from inside the lab's namespace. Set
                 once: a bridge that gets its first controller later forgets its flows.
             progress: called with a few words at each step.
@@ -85,7 +85,7 @@ class Lab:
         wiring = wire(fabric)
         process = LabProcess(wiring, controller, progress)
         file = topology if isinstance(topology, Path) else None
-        if file is not None and any(link.bfd for link in fabric.links):
+        if file is not None and (len(fabric.classes) > 1 or any(x.bfd for x in fabric.links)):
             text = with_ovsdb(
                 file.read_text(encoding="utf-8-sig") if text is None else text,
                 f"unix:{process.run_dir}/db.sock",

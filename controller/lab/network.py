@@ -1,4 +1,4 @@
-"""The Mininet network of a lab: its nodes and links for the prompt, made fast and quiet.
+"""The Mininet network of a lab: its nodes and links, made fast and quiet.
 
 Mininet's own ways to make a link or configure a host run several shell commands for each; here the
 kernel gets one batch for all switches and one for each host.
@@ -39,38 +39,12 @@ class FabricSwitch(OVSSwitch):  # type: ignore[misc]
     def setup(cls) -> None:
         """Mininet asks the system's Open vSwitch for its version here; the lab has its own."""
 
-    def defaultIntf(self) -> Any:  # noqa: N802 - Mininet's name
-        """The prompt puts this interface's address in place of the switch's name; without an
-        address the name stays, which is the bridge's too. Port 0 is loopback."""
-        return next(intf for port, intf in sorted(self.intfs.items()) if port)
-
-    def dpctl(self, *args: str) -> str:
-        return str(self.cmd("ovs-ofctl", "-O", "OpenFlow15", args[0], self.deployed, *args[1:]))
-
-    @property
-    def deployed(self) -> str:
-        """The name of the bridge, which differs from the switch's where that is too long."""
-        return str(self.params["bridge"])
-
 
 class FabricIntf(Intf):  # type: ignore[misc]
     """An interface that the kernel has been told about already."""
 
     def config(self, **params: Any) -> dict[str, Any]:
-        address = params.get("address")
-        if address:
-            self.ip, self.prefixLen = address.split("/")
         return {}
-
-    def updateIP(self) -> str | None:  # noqa: N802 - Mininet's name
-        """The prompt asks for it before it puts the address in place of a host's name."""
-        return None if self.ip is None else str(self.ip)
-
-    def ifconfig(self, *args: str) -> str:
-        """``up`` and ``down`` as the prompt's ``link`` command asks for them; else the state."""
-        if args:
-            return str(self.cmd("ip", "link", "set", "dev", self.name, *args))
-        return str(self.cmd("ip", "addr", "show", "dev", self.name))
 
 
 class FabricLink(Link):  # type: ignore[misc]
@@ -106,7 +80,7 @@ def build(wiring: Wiring, run_dir: Path) -> FabricNet:
     for host in wiring.hosts:
         net.addHost(host, ip=None)
     for bridge in wiring.bridges:
-        net.addSwitch(bridge.switch, dpid=f"{bridge.dpid:x}", bridge=bridge.bridge)
+        net.addSwitch(bridge.switch, dpid=f"{bridge.dpid:x}")
     _run(["ip", "-batch", "-"], _interfaces_batch(wiring, net))
     for cable in wiring.cables:
         net.addLink(
@@ -118,7 +92,6 @@ def build(wiring: Wiring, run_dir: Path) -> FabricNet:
             intfName2=cable.b.interface,
         )
     for nic in wiring.nics:
-        ipv4 = [a for a in nic.addresses if ":" not in a]
         net.addLink(
             nic.host,
             nic.port.switch,
@@ -126,7 +99,6 @@ def build(wiring: Wiring, run_dir: Path) -> FabricNet:
             intfName1=nic.interface,
             intfName2=nic.port.interface,
             addr1=nic.mac,
-            params1={"address": ipv4[0] if ipv4 else None},
         )
     for host in wiring.hosts:
         nics = [nic for nic in wiring.nics if nic.host == host]
@@ -136,7 +108,7 @@ def build(wiring: Wiring, run_dir: Path) -> FabricNet:
 
 def shorten_queues(wiring: Wiring) -> None:
     """Bound the delay of every shaped switch port; after Open vSwitch has made its HTB."""
-    _run(["tc", "-batch", "-"], queue_batch(wiring.ports, wiring.queues))
+    _run(["tc", "-batch", "-"], queue_batch((port, wiring.queues) for port in wiring.ports))
 
 
 def wait_for_addresses(net: FabricNet) -> None:

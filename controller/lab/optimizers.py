@@ -18,8 +18,10 @@ from controller.optimizer import portfolio
 from controller.optimizer.audit import audit, links_of, survivors
 from controller.optimizer.baselines import BASELINES, shares
 from controller.optimizer.baselines.pop import SETTINGS as POP
-from controller.optimizer.certificate import Found, Solution, finish
+from controller.optimizer.buckets import evaluate, quantise
+from controller.optimizer.certificate import Found, Solution, finish, gap
 from controller.optimizer.descent import descend
+from controller.optimizer.enlarge import enlarge
 from controller.optimizer.fairness import fair_rates
 from controller.optimizer.forest import grow
 from controller.optimizer.instances import Instance
@@ -40,7 +42,9 @@ SETTINGS: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What was built, and the seconds of CPU that it took."""
+    """What was built, and the seconds of CPU that it took. With the shares that the trees were
+    chosen by, the worst link is ``over_all_ways`` above the bound of any ways, on the trees or
+    not; rounded to bucket weights, it is ``lost`` above that."""
 
     instance: str
     links: int
@@ -50,6 +54,11 @@ class Problem:
     trees: int
     forest_s: float
     trace_s: float
+    over_all_ways: float
+    lost: float
+    buckets: float
+    buckets_most: int
+    rounding_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +104,17 @@ def build(name: str, instance: Instance, file: Path) -> Problem:
     warm_up()
     began = time.process_time()
     sources = set(instance.demand.source.tolist())
-    forest = grow(instance.network, instance.members, instance.trees, sources=sources)
-    grown = time.process_time()
-    paths = trace(instance.network, forest, instance.demand)
-    traced = time.process_time()
     network, demand = instance.network, instance.demand
+    few = grow(network, instance.members, instance.trees, sources=sources)
+    wider = enlarge(network, instance.members, few, demand)
+    forest = wider.forest
+    grown = time.process_time()
+    paths = trace(network, forest, demand)
+    traced = time.process_time()
+    units = quantise(paths, wider.share, demand, network)
+    rounded = time.process_time()
+    _, mlu = evaluate(paths, units, demand, network)
+    of_demand = np.bincount(paths.demand, units > 0)
     peers.save(file, peers.Problem(network, demand, paths))
     return Problem(
         name,
@@ -110,6 +125,11 @@ def build(name: str, instance: Instance, file: Path) -> Problem:
         len(forest.egress),
         grown - began,
         traced - grown,
+        gap(wider.mlu, wider.bound),
+        gap(mlu, wider.mlu),
+        float(of_demand[of_demand > 0].mean()),
+        int(of_demand.max()),
+        rounded - traced,
     )
 
 

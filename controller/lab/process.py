@@ -22,6 +22,7 @@ from controller.lab.description import Description, read_wiring, write_descripti
 from controller.lab.errors import LabError
 from controller.lab.kernel import enter_new_network_namespace
 from controller.lab.ovs import OpenVSwitch, environment
+from controller.lab.queue_agent import QueueAgent
 from controller.lab.requirements import search_path
 
 
@@ -81,6 +82,8 @@ class _Lab:
         self._ovs.start()
         self._ovs.configure(wiring, self._controller)
         network.shorten_queues(wiring)
+        if len(wiring.queues) > 1:
+            QueueAgent(wiring, self._run_dir).start()
         self._say(progress="duplicate address detection")
         network.wait_for_addresses(net)
         host_pids = {host.name: host.pid for host in net.hosts}

@@ -15,7 +15,7 @@ import heald
 from controller.fabric.model import Fabric
 from controller.lab.errors import LabError
 
-_READY_S = 60.0
+_READY_S = 120.0
 _STOP_S = 10.0
 _LOG_TAIL = 3000
 _SETTLED = "in-sync"

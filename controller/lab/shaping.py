@@ -5,10 +5,12 @@ Open vSwitch owns the HTB of its ports, so that OpenFlow queue statistics count 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from controller.lab.dscp_filter import dscp_filter
 from controller.lab.wiring import HostNic, Queue, SwitchPort
+from controller.ovsdb.queues import OURS
+from controller.ovsdb.rows import MARK
 
 _BURST_S = 0.010
 """Tokens saved up while idle: bridges the pauses of a loaded machine without bending the rate."""
@@ -29,25 +31,29 @@ def qos_commands(port: SwitchPort, queues: Sequence[Queue], tag: str) -> list[st
     """Arguments of ovs-vsctl that give one port an HTB with its queues.
 
     Queues have equal guarantees, and each may take the whole link. ``tag`` makes the row names
-    unique in the transaction.
+    unique in the transaction. Where there are classes to tell apart, the rows are as if Heald had
+    made them, so that a controller gives the queues their shares: a port of hardware, too, has its
+    rate before anybody says anything.
     """
+    mark = [f"external-ids:{MARK}={OURS}"] if len(queues) > 1 else []
     rate = int(port.capacity_bps)
     burst = burst_bytes(port.capacity_bps) * 8
     args = ["--", "set", "port", port.interface, f"qos=@qos{tag}"]
     args += ["--", f"--id=@qos{tag}", "create", "QoS", "type=linux-htb"]
     args += [f"other-config:max-rate={rate}"]
-    args += [f"queues:{q.queue}=@q{tag}_{q.queue}" for q in queues]
+    args += [f"queues:{q.queue}=@q{tag}_{q.queue}" for q in queues] + mark
     for q in queues:
         args += ["--", f"--id=@q{tag}_{q.queue}", "create", "Queue"]
         args += [f"other-config:min-rate={rate // len(queues)}"]
-        args += [f"other-config:max-rate={rate}", f"other-config:burst={burst}"]
+        args += [f"other-config:max-rate={rate}", f"other-config:burst={burst}", *mark]
     return args
 
 
-def queue_batch(ports: Sequence[SwitchPort], queues: Sequence[Queue]) -> str:
-    """Input of ``tc -batch`` for ports shaped by Open vSwitch: short queues, DSCP to class."""
+def queue_batch(queues_of: Iterable[tuple[SwitchPort, Sequence[Queue]]]) -> str:
+    """Input of ``tc -batch`` for ports shaped by Open vSwitch: short queues, DSCP to class. The
+    same again changes nothing and loses nothing."""
     lines = []
-    for port in ports:
+    for port, queues in queues_of:
         dev, rate = port.interface, int(port.capacity_bps)
         # Open vSwitch gives the root class a burst of one packet, which a late timer wastes.
         lines.append(
@@ -56,11 +62,11 @@ def queue_batch(ports: Sequence[SwitchPort], queues: Sequence[Queue]) -> str:
         )
         for q in queues:
             lines.append(
-                f"qdisc add dev {dev} parent 1:{q.queue + 1:x} pfifo limit {_QUEUE_PACKETS}"
+                f"qdisc replace dev {dev} parent 1:{q.queue + 1:x} pfifo limit {_QUEUE_PACKETS}"
             )
         if len(queues) > 1:
             lines.append(
-                f"filter add dev {dev} parent 1: protocol all prio 1 "
+                f"filter replace dev {dev} parent 1: protocol all prio 1 handle 1 "
                 f"bpf bytecode '{dscp_filter(queues)}'"
             )
     return "\n".join(lines) + "\n"

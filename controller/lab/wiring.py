@@ -67,7 +67,7 @@ class HostNic:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """An egress queue; ``dscps`` go into it, and queue 0 also takes what is left."""
+    """An egress queue; ``dscps`` go into it, and into one without any all that is left."""
 
     queue: int
     dscps: tuple[int, ...]
@@ -234,5 +234,5 @@ def _queues(fabric: Fabric) -> tuple[Queue, ...]:
     dscps: dict[int, list[int]] = {0: [], **{c.queue: [] for c in fabric.classes}}
     for c in fabric.classes:
         if c.dscp is not None:
-            dscps[c.queue].append(c.dscp)
+            dscps[c.queue] += c.dscps
     return tuple(Queue(queue, tuple(dscps[queue])) for queue in sorted(dscps))

@@ -66,6 +66,10 @@ class Brain(Protocol):
         """What probes have shown of the cables."""
         ...
 
+    def queues(self) -> list[fabric_pb2.SwitchQueues]:
+        """What the switches have of the queues of the classes."""
+        ...
+
     async def foresee(self, drained: frozenset[str]) -> Foresight | None:
         """What would become of the traffic if these links, and no others, were drained; None while
         there is no plan, and where none can be made."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from controller.discovery.swaps import Cable
 from controller.engine.pinned import Ways
 from controller.engine.wiring import WiringReport
+from controller.fabric.classes import shares
 from controller.fabric.model import Fabric, Host, Nic
 from controller.northbound.convert import timestamp
 from controller.northbound.ports import NetworkView
@@ -97,6 +98,25 @@ def wiring(found: WiringReport, time_s: float) -> pb.Wiring:
 
 def _cable(cable: Cable) -> pb.Cable:
     return pb.Cable(a=str(cable.a), b=str(cable.b))
+
+
+def classes(fabric: Fabric, queues: Iterable[pb.SwitchQueues]) -> pb.Classes:
+    guaranteed = shares(fabric.classes)
+    return pb.Classes(
+        classes=[
+            pb.TrafficClass(
+                name=each.name,
+                dscps=each.dscps,
+                queue=each.queue,
+                share=guaranteed[each.name],
+                ceiling=each.ceiling,
+                priority=each.priority,
+                lossless=each.lossless,
+            )
+            for each in sorted(fabric.classes, key=lambda c: c.queue)
+        ],
+        switches=queues,
+    )
 
 
 def plan_summary(plan: Plan, committed: bool) -> pb.Plan:

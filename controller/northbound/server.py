@@ -136,6 +136,7 @@ class NorthboundServer:
         fabric_servicer.Drain = unary(drains.drain)
         fabric_servicer.Undrain = unary(drains.undrain)
         fabric_servicer.GetWiring = unary(fabric.get_wiring)
+        fabric_servicer.GetClasses = unary(fabric.get_classes)
         fabric_pb2_grpc.add_FabricServiceServicer_to_server(fabric_servicer, self._server)
 
         status_servicer: Any = fabric_pb2_grpc.StatusServiceServicer()

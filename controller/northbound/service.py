@@ -189,6 +189,11 @@ class FabricService:
     ) -> fabric_pb2.Wiring:
         return report.wiring(self._brain.wiring(), self._brain.view().time_s)
 
+    async def get_classes(
+        self, principal: Principal, request: fabric_pb2.GetClassesRequest
+    ) -> fabric_pb2.Classes:
+        return report.classes(self._brain.view().fabric, self._brain.queues())
+
     async def get_status(
         self, principal: Principal, request: fabric_pb2.GetStatusRequest
     ) -> fabric_pb2.Status:

@@ -54,7 +54,7 @@ class TopologyBook:
         running: Running,
         file: FileState,
         read: Callable[[bytes, str], Awaitable[Found]],
-        take: Callable[[Fabric], None],
+        take: Callable[[Fabric], Awaitable[None]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
@@ -201,7 +201,7 @@ class TopologyBook:
     async def _use(
         self, fabric: Fabric, source: pb.TopologySource, writes: Sequence[Write], file: FileState
     ) -> None:
-        found = await asyncio.to_thread(difference, self.fabric, fabric)
+        found, is_same = await asyncio.to_thread(_compared, self.fabric, fabric)
         source.time.CopyFrom(timestamp(self._clock()))
         await self._store.txn([], [Put(self._key, source.SerializeToString()), *writes])
         was_wrong = bool(self._file.problems)
@@ -209,7 +209,7 @@ class TopologyBook:
         self._differs = await asyncio.to_thread(_differs, fabric, file.found)
         if not file.problems:
             self._refused_s = 0.0
-        if not found:
+        if is_same:
             self._running = Running(self.fabric, source)
             if was_wrong and not file.problems:
                 self._say_cleared()
@@ -219,7 +219,7 @@ class TopologyBook:
         self._running = Running(fresh, source)
         who = f"applied by {source.principal}" if source.principal else "saved"
         _log.info("%s %s, version %d: %s", source.name, who, version, found.summary())
-        self._take(fresh)
+        await self._take(fresh)
         self._tell(pb.TopologyEvent.CHANGED, found)
 
     def _other_fabric(self, text: bytes, name: str, found: Fabric) -> tuple[Problem, ...]:
@@ -261,6 +261,11 @@ class TopologyBook:
         self._events.append((self._count, self._event(kind, found)))
         self._news.set()
         self._news = asyncio.Event()
+
+
+def _compared(before: Fabric, after: Fabric) -> tuple[Difference, bool]:
+    """And whether they are the same: that must not rest on the words for what differs."""
+    return difference(before, after), before == after
 
 
 def _differs(running: Fabric, file: Found) -> bool:

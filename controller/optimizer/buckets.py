@@ -1,9 +1,10 @@
 """Integer bucket weights of SELECT groups from the shares of a solution.
 
-Rounding down, then handing out the units that are left where they hurt least, heaviest demand
-first, then moving single units off the worst link. Rounding to the nearest would send all ties to
-the same spine (measured: up to +290 % on the worst link, where this loses a few per cent at
-most).
+How many units a demand gets goes by its size, so that a unit weighs about the same everywhere. They
+are rounded down, those that are left are handed out where they hurt least, heaviest demand first,
+and then single units move as in ``descent``, by the smoothed maximum of all loads together.
+Rounding to the nearest would send all ties to the same spine (measured: up to +290 % on the worst
+link).
 """
 
 from __future__ import annotations
@@ -12,57 +13,144 @@ import numpy as np
 
 from controller.optimizer.kernels import rounding
 from controller.optimizer.paths import Paths, load, utilisation
-from controller.optimizer.problem import Demand, Floats, Indices, Ints, Network
+from controller.optimizer.problem import Bools, Demand, Floats, Indices, Ints, Network
 
-MAX_TOTAL = 64
-MAX_MOVES = 256
+LEAST, MOST = 4, 256
+"""Units of a demand, powers of two; Open vSwitch has no more slots."""
+MEAN_BUCKETS, MOST_BUCKETS = 8, 32
+FINE = 1e-3
+"""No unit need be lighter than this, as a share of what the worst link carries."""
+SLOTS = 16
+"""Open vSwitch spreads a group over at least these, or over the power of two that gives the
+lightest bucket one: weights that sum to more are exact if the lightest divides all others and is a
+power of two."""
+
+FIRST, SHARPER, SHARPEST = 4.0, 2.0, 1e-4
+"""Sharpness in units of log(arcs): at first, its growth in a round, and one over it at last."""
+SWEEPS, TRIES = 4, 8
 
 
-def quantise(
-    paths: Paths, share: Floats, demand: Demand, network: Network, total: int = 16
-) -> Ints:
-    """Units of each path, ``[P]``; those of a demand sum to ``total``, a power of two.
-
-    A demand that needs more than ``total / 2`` buckets gets 32 or 64 units, so that they can
-    differ.
-    """
+def quantise(paths: Paths, share: Floats, demand: Demand, network: Network) -> Ints:
+    """Units of each path, ``[P]``; those of a demand sum to a power of two, 4 to 256, and are on 32
+    paths at most, on 8 on average. Open vSwitch realises them exactly."""
     units = np.zeros(len(paths), np.int32)
+    if not len(paths):
+        return units
     used = share > 1e-9
-    if used.any():
-        units[used] = _round(paths.only(used), share[used], demand, network, total)
+    sizes = np.diff(paths.bounds)
+    order = np.lexsort((-share, paths.demand))
+    place = np.empty(len(paths), np.int64)
+    place[order] = np.arange(len(paths)) - np.repeat(paths.starts, sizes)
+    # And one that is to spare, for a bucket of one unit.
+    spare = place == np.repeat(np.add.reduceat(used.astype(np.int64), paths.starts), sizes)
+    kept = (used | spare) & (place < MOST_BUCKETS)
+    share = np.where(used, share, 0.0)[kept]
+    units[kept] = _Rounding(paths.only(kept), share, demand, network).units()
     return units
 
 
-def _round(paths: Paths, share: Floats, demand: Demand, network: Network, total: int) -> Indices:
-    bounds = paths.bounds
-    sizes = np.diff(bounds)
-    totals = np.full(len(sizes), total)
-    while (small := (2 * sizes > totals) & (totals < MAX_TOTAL)).any():
-        totals[small] *= 2
-    if (sizes > totals).any():
-        raise ValueError(f"a demand uses {sizes.max()} trees, more than {MAX_TOTAL} buckets")
-    whole = np.repeat(totals, sizes)
-    exact = share / np.repeat(np.add.reduceat(share, bounds[:-1]), sizes) * whole
-    least = np.floor(exact + 1e-6).astype(np.int64)
-    most = np.ceil(exact - 1e-6).astype(np.int64)
-    units: Indices = least.copy()
+class _Rounding:
+    def __init__(self, paths: Paths, share: Floats, demand: Demand, network: Network) -> None:
+        self.paths, self.network = paths, network
+        self.bounds = bounds = paths.bounds
+        self.sizes = np.diff(bounds)
+        self.share = share / np.repeat(np.add.reduceat(share, bounds[:-1]), self.sizes)
+        self.rate = demand.rate_bps[paths.demand]
+        capacity = network.capacity_bps
+        self.inverse = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+        self.top = self._level(self.share * self.rate).max(initial=0.0)
+        if self.top > 0:
+            self.inverse /= self.top
+        self.logarithm = float(np.log(max(2, int(np.count_nonzero(capacity)))))
 
-    rate = demand.rate_bps[paths.demand]
-    quantum = rate / whole
-    capacity = network.capacity_bps
-    inverse = np.divide(1.0, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
-    level = utilisation(load(paths, quantum * units, len(capacity)), network)
-    if (top := level.max(initial=0.0)) > 0:
-        level, inverse = level / top, inverse / top
-    heaviest = np.argsort(-rate[bounds[:-1]], kind="stable")
-    route = (bounds, paths.first, paths.arcs, quantum, inverse)
-    rounding.hand_out(heaviest, *route, totals, exact, most, units, level)
-    crossed = np.argsort(paths.arcs, kind="stable")
-    crossing = np.repeat(np.arange(len(paths)), paths.hops)[crossed]
-    crossing_first = np.searchsorted(paths.arcs[crossed], np.arange(len(capacity) + 1))
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    rounding.improve(MAX_MOVES, *route, least, most, crossing_first, crossing, owner, units, level)
-    return units
+    def units(self) -> Indices:
+        totals = self._totals()
+        whole = np.repeat(totals, self.sizes)
+        exact = self.share * whole
+        units: Indices = np.floor(exact + 1e-6).astype(np.int64)
+        most = np.ceil(exact - 1e-6).astype(np.int64)
+        frozen = np.zeros(len(units), bool)
+        self._place(np.ones(len(totals), bool), totals, units, exact, most, frozen)
+        if (inexact := self._inexact(totals, units)).any():
+            self._lighten(np.flatnonzero(inexact), units, most, frozen)
+            self._place(inexact, totals, units, exact, most, frozen)
+        return units
+
+    def _totals(self) -> Indices:
+        """Units of each demand: one for every so much of utilisation, as little as makes sense, or
+        as the mean of the buckets allows."""
+        size = np.maximum.reduceat(self.rate / self.paths.bottleneck_bps, self.bounds[:-1])
+        if not size.max() > 0:
+            return np.full(len(size), 2 * LEAST)
+        octave = np.log2(np.maximum(size, size.max() * 1e-9) / (FINE * self.top))
+        ways = np.add.reduceat((self.share > 0).astype(np.int64), self.bounds[:-1])
+        low, high = 0.0, max(1.0, float(octave.max()))
+        coarser = 0.0
+        for _ in range(20):
+            buckets = np.minimum(self._by_size(octave - coarser), ways)
+            if buckets.mean() > MEAN_BUCKETS:
+                low = coarser
+            elif coarser == 0:
+                return self._by_size(octave)
+            else:
+                high = coarser
+            coarser = (low + high) / 2
+        return self._by_size(octave - high)
+
+    @staticmethod
+    def _by_size(octaves: Floats) -> Indices:
+        power = np.clip(np.ceil(octaves), np.log2(LEAST), np.log2(MOST))
+        return np.asarray(1 << power.astype(np.int64))
+
+    def _lighten(self, who: Indices, units: Indices, most: Indices, frozen: Bools) -> None:
+        """Give the lightest path of each demand ``who`` one unit; the others may have more."""
+        for g in who.tolist():
+            begin, end = int(self.bounds[g]), int(self.bounds[g + 1])
+            lightest = begin + int(units[begin:end].argmin())
+            if not units[lightest]:
+                units[begin + int(units[begin:end].argmax())] -= 1
+            most[begin:end] = MOST
+            units[lightest] = most[lightest] = 1
+            frozen[lightest] = True
+
+    def _place(
+        self,
+        who: Bools,
+        totals: Indices,
+        units: Indices,
+        exact: Floats,
+        most: Indices,
+        frozen: Bools,
+    ) -> None:
+        """Hand out what the demands ``who[G]`` lack, while all others keep their units."""
+        quantum = self.rate / np.repeat(totals, self.sizes)
+        level = self._level(quantum * units)
+        heaviest = np.argsort(-self.rate[self.bounds[:-1]], kind="stable")
+        order = heaviest[who[heaviest]]
+        route = (self.bounds, self.paths.first, self.paths.arcs, quantum, self.inverse)
+        rounding.hand_out(order, *route, totals, exact, most, units, level)
+        if not self.top > 0:
+            return
+        best, worst = units.copy(), level.max()
+        sharpness = FIRST * self.logarithm
+        while sharpness < self.logarithm / SHARPEST:
+            for _ in range(SWEEPS):
+                if not rounding.settle(order, *route, frozen, units, level, sharpness, TRIES):
+                    break
+            if level.max() < worst:
+                best[:], worst = units, level.max()
+            sharpness *= SHARPER
+        units[:] = best
+
+    def _inexact(self, totals: Indices, units: Indices) -> Bools:
+        begin = self.bounds[:-1]
+        lightest = np.minimum.reduceat(np.where(units > 0, units, MOST), begin)
+        odd = units % np.repeat(lightest, self.sizes) > 0
+        power = (lightest & (lightest - 1)) == 0
+        return np.asarray((totals > SLOTS) & ~(power & ~np.logical_or.reduceat(odd, begin)))
+
+    def _level(self, carried: Floats) -> Floats:
+        return load(self.paths, carried, len(self.inverse)) * self.inverse
 
 
 def evaluate(paths: Paths, units: Ints, demand: Demand, network: Network) -> tuple[Floats, float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from controller.optimizer.kernels import filling
-from controller.optimizer.paths import Paths, load
+from controller.optimizer.paths import Paths, check_paths, load
 from controller.optimizer.problem import Demand, Floats, Network, check_demand, check_network
 
 ROUNDS = 16
@@ -26,6 +26,7 @@ def fair_rates(network: Network, demand: Demand, paths: Paths, rounds: int = ROU
     """
     check_network(network)
     check_demand(network, demand)
+    check_paths(network, demand, paths)
     if not len(paths):
         return np.zeros(0)
     bounds, sizes = paths.bounds, np.diff(paths.bounds)

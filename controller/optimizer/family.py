@@ -22,6 +22,9 @@ class _Ways:
     hops: Indices
 
 
+NARROW = 8
+
+
 class Family:
     """The trees of one egress while they are grown."""
 
@@ -31,8 +34,9 @@ class Family:
         members: Sequence[int],
         sources: Collection[int],
         along: Collection[int] = (),
+        limit: int = 1,
     ) -> None:
-        self.graph = graph
+        self.graph, self.limit = graph, limit
         self.members = np.array(sorted(set(members)), np.int64)
         nodes = graph.network.nodes
         self.root = np.zeros(nodes, bool)
@@ -49,8 +53,9 @@ class Family:
         self.along = np.array(sorted(along), np.int64)
         self.arc_use = np.zeros(len(graph.network.tail), np.int64)
         self.node_use = np.zeros(nodes, np.int64)
+        self.chosen = np.zeros(len(graph.network.tail), np.int64)
         self.longest = max(1.0, self.distance[self.reachable].max(initial=0.0))
-        self.turn = self._turn()
+        self.spread, self.turn = self._turn()
 
     def reaches(self, tree: Ints, start: Indices) -> Bools:
         """Which of the nodes ``start`` get to a member over living arcs."""
@@ -73,8 +78,9 @@ class Family:
         self._add(self._attach(tree, hops))
         return True
 
-    def fill(self, limit: int) -> None:
+    def fill(self) -> None:
         """Add trees until the limit, or until nothing new comes."""
+        limit = self.limit
         kept = len(self.trees)
         if not kept:
             self._add(self.shortest())
@@ -164,27 +170,36 @@ class Family:
 
     def _fewest_hops(self) -> Floats:
         """Arc costs by which hops come first, then use by siblings, then turn."""
-        trees, sources = len(self.trees) + 1, len(self.sources) + 1
-        unit = 1 / (4 * self.longest * trees)
-        return np.asarray(1 + unit * (self._use() + self.turn / (1000 * sources)))
+        trees = len(self.trees) + 1
+        unit = 1 / (8 * self.longest * trees)
+        # In a wide layer it would draw all to the one node that is a little less used than others.
+        use = np.where(self.spread, 0.0, self._use())
+        return np.asarray(1 + unit * (use + (self.chosen[self.graph.arcs] + self.turn) / 1000))
 
     def _use(self) -> Floats:
         """Ways over each living arc and through its head, as a share of the sources."""
         use = self.arc_use[self.graph.arcs] + self.node_use[self.graph.head]
         return np.asarray(use / max(1, len(self.sources)))
 
-    def _turn(self) -> Floats:
-        """Order (0..1) in which equal nodes are tried, for each arc by its head.
+    def _turn(self) -> tuple[Bools, Floats]:
+        """Which living arcs touch a layer of more nodes than the family will have trees, and the
+        order (0..1) in which equal next hops are tried.
 
-        When a layer has more nodes than the family will have trees, each egress starts elsewhere.
+        Towards such a layer each switch and each egress starts elsewhere, so that the trees of an
+        egress use all of it; elsewhere all switches use the same node in a tree.
         """
-        turn = np.zeros(self.graph.network.nodes)
-        shift = int(self.members[0]) * 8 if len(self.members) else 0
-        for hop in range(1, int(self.longest) + 1):
-            layer = np.flatnonzero(self.distance == hop)
-            first = shift % len(layer) if len(layer) > 8 else 0
-            turn[layer] = (np.arange(len(layer)) - first) % len(layer) / len(layer)
-        return turn[self.graph.head]
+        graph, distance = self.graph, self.distance
+        layer, size = np.unique(distance[self.reachable], return_counts=True)
+        wide = np.isin(distance, layer[size > max(self.limit, NARROW)])
+        nearer = np.isfinite(distance[graph.tail])
+        nearer &= distance[graph.head] == distance[graph.tail] - 1
+        place = np.cumsum(nearer) - nearer
+        place -= place[graph.out_first[graph.tail]]
+        count = np.maximum(1, np.bincount(graph.tail[nearer], minlength=len(distance)))[graph.tail]
+        egress = self.limit * self.members[:1].sum()
+        start = graph.tail + graph.tail // count + egress + egress // count
+        order = np.where(wide[graph.head], (place - start) % count, place % count)
+        return wide[graph.head] | wide[graph.tail], order / count
 
     def _along(self, colour: Ints, sources: Indices) -> Ints:
         """The tree that follows ``colour`` from ``sources`` and is short from everywhere else."""
@@ -208,12 +223,14 @@ class Family:
     def _add(self, tree: Ints) -> None:
         taken = self._trace(tree)
         self._use_ways(taken, 1)
+        self.chosen[tree[tree >= 0]] += 1
         self.trees.append(tree)
         self.ways.append(taken)
 
     def _drop_to(self, count: int) -> None:
         while len(self.trees) > count:
-            self.trees.pop()
+            tree = self.trees.pop()
+            self.chosen[tree[tree >= 0]] -= 1
             self._use_ways(self.ways.pop(), -1)
 
     def _add_if_new(self, tree: Ints) -> bool:

@@ -57,7 +57,7 @@ def grow(
     ids: list[int] = []
     rows: list[Ints] = []
     for g, group in enumerate(members):
-        family = Family(graph, group, sources, (along or {}).get(g, ()))
+        family = Family(graph, group, sources, (along or {}).get(g, ()), trees_per_egress)
         kept: list[int] = []
         taken = set((reserved or {}).get(g, ()))
         if previous is not None:
@@ -65,7 +65,7 @@ def grow(
                 taken.add(int(previous.tree_id[t]))
                 if family.adopt(previous.next_arc[t]):
                     kept.append(int(previous.tree_id[t]))
-        family.fill(trees_per_egress)
+        family.fill()
         of_egress = set((idle or {}).get(g, ()))
         numbers = kept + _unused(taken, len(family.trees) - len(kept), g)
         for position in family.shed(
@@ -103,6 +103,26 @@ def reconnect(
             ids += _unused(taken, 1, g)
             rows.append(family.shortest())
     return _forest(network, egress, ids, rows)
+
+
+def join(
+    network: Network,
+    forest: Forest,
+    egress: Sequence[int],
+    rows: Sequence[Ints],
+    reserved: Ids | None = None,
+) -> Forest:
+    """The forest with the trees ``rows`` of these egresses, under new ids that are not
+    ``reserved``."""
+    taken: dict[int, set[int]] = {}
+    ids = forest.tree_id.tolist()
+    for g in egress:
+        if g not in taken:
+            known = forest.tree_id[forest.egress == g].tolist()
+            taken[g] = {*known, *(reserved or {}).get(g, ())}
+        ids += _unused(taken[g], 1, g)
+        taken[g].add(ids[-1])
+    return _forest(network, [*forest.egress.tolist(), *egress], ids, [*forest.next_arc, *rows])
 
 
 def _unused(taken: set[int], count: int, egress: int) -> list[int]:

@@ -20,7 +20,8 @@ from controller.optimizer.problem import Bools, Demand, Floats, Indices, Ints, N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instance:
-    """Demand g of ``demand.egress`` goes to node ``members[g][0]``; ``trees`` for each egress."""
+    """Demand g of ``demand.egress`` goes to node ``members[g][0]``. ``trees`` for each egress, and
+    then those that demands ask for."""
 
     network: Network
     members: list[list[int]]
@@ -184,10 +185,10 @@ INSTANCES: Mapping[str, Callable[[], Instance]] = {
     "ft16_a2a": lambda: fat_tree(16),
     "ft32_a2a": lambda: fat_tree(32, 0.01),
     "ft16_perm": lambda: fat_tree(16, permutation=True),
-    "ls512_rail": lambda: leaf_spine(128, 32, 32, across=0.0),
-    "ls512_moe": lambda: leaf_spine(128, 32, 32),
+    "ls512_rail": lambda: leaf_spine(128, 32, 8, across=0.0),
+    "ls512_moe": lambda: leaf_spine(128, 32, 8),
     "ls512_os": lambda: leaf_spine(128, 32, 8, failed=0.03, sigma=2.0, generations=(1.0, 2.0, 4.0)),
-    "ls2048_moe": lambda: leaf_spine(256, 64, 16),
+    "ls2048_moe": lambda: leaf_spine(256, 64, 8),
     "jf256_logn": lambda: random_regular(256, 16),
     "dfly_logn": lambda: dragonfly(8, 4),
     "torus888_logn": lambda: torus((8, 8, 8), permutation=False, trees=8),

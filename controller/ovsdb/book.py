@@ -146,7 +146,7 @@ class Book:
     def problems(self) -> list[str]:
         """What an operator should look at, in words."""
         out = [
-            f"OVSDB of {_some(s for s, of in self.address_of.items() if of == address)} at "
+            f"OVSDB of {some(s for s, of in self.address_of.items() if of == address)} at "
             f"{address}: {text}"
             for address, text in self._trouble.items()
         ]
@@ -163,7 +163,7 @@ class Book:
                 if end.switch not in self.address_of:
                     unmanaged.setdefault(end.switch, []).append(link.name)
         out += [
-            f"BFD of link {_some(links)} is declared, but not managed: {switch} has no `ovsdb` in "
+            f"BFD of link {some(links)} is declared, but not managed: {switch} has no `ovsdb` in "
             "the topology"
             for switch, links in unmanaged.items()
         ]
@@ -176,7 +176,7 @@ class Book:
         return out
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
     found = list(names)
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return ", ".join(found[:_NAMED]) + more

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 
 from controller.ovsdb.database import Database
 from controller.ovsdb.library import POLLIN, Poller, Stream, Transaction, msec
-from controller.ovsdb.rows import Report, SetBfd, Trouble
+from controller.ovsdb.rows import Change, Report, Trouble
 
 CONNECT_MS = 5000
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
@@ -38,7 +38,7 @@ class Client:
         self._switches = switches
         self._dpids = {name: dpid for dpid, name in switches.items()}
         self._report = report
-        self._changes: deque[tuple[SetBfd, ...]] = deque()
+        self._changes: deque[tuple[Change, ...]] = deque()
         self._stopping = False
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
@@ -59,7 +59,7 @@ class Client:
         self._dpids = {name: dpid for dpid, name in switches.items()}
         self._ring()
 
-    def change(self, changes: tuple[SetBfd, ...]) -> None:
+    def change(self, changes: tuple[Change, ...]) -> None:
         """In one transaction; a new report tells of what came of it."""
         self._changes.append(changes)
         self._ring()

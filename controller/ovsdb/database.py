@@ -11,10 +11,17 @@ from typing import Any
 
 from controller.ovsdb.bfd import KEYS
 from controller.ovsdb.library import Idl, SchemaHelper, Transaction
-from controller.ovsdb.rows import Contents, InterfaceRow, SetBfd, SwitchRows
+from controller.ovsdb.qos_rows import qos_of, set_qos
+from controller.ovsdb.rows import (
+    MARK,
+    Change,
+    Contents,
+    InterfaceRow,
+    SetBfd,
+    SwitchQueues,
+    SwitchRows,
+)
 
-MARK = "heald"
-"""Key of ``external_ids``: which columns of the row are Heald's."""
 PROBE_MS = 5000
 """A server that is silent for so long is asked, and given up after as long again."""
 
@@ -31,15 +38,41 @@ def _many(table: str) -> dict[str, Any]:
     return {"type": {"key": key, "min": 0, "max": "unlimited"}}
 
 
+def _one(table: str) -> dict[str, Any]:
+    return {"type": {"key": {"type": "uuid", "refTable": table}, "min": 0, "max": 1}}
+
+
+def _numbered(table: str) -> dict[str, Any]:
+    value = {"type": "uuid", "refTable": table}
+    return {"type": {"key": "integer", "value": value, "min": 0, "max": "unlimited"}}
+
+
 SCHEMA = {
     "name": "Open_vSwitch",
     "version": "8.0.0",
     "tables": {
         "Bridge": {
-            "columns": {"datapath_id": _optional("string"), "ports": _many("Port")},
+            "columns": {
+                "datapath_id": _optional("string"),
+                "datapath_type": _TEXT,
+                "ports": _many("Port"),
+            },
             "isRoot": True,
         },
-        "Port": {"columns": {"interfaces": _many("Interface")}, "isRoot": True},
+        "Port": {
+            "columns": {"interfaces": _many("Interface"), "qos": _one("QoS")},
+            "isRoot": True,
+        },
+        "QoS": {
+            "columns": {
+                "type": _TEXT,
+                "other_config": _MAP,
+                "external_ids": _MAP,
+                "queues": _numbered("Queue"),
+            },
+            "isRoot": True,
+        },
+        "Queue": {"columns": {"other_config": _MAP, "external_ids": _MAP}, "isRoot": True},
         "Interface": {
             "columns": {
                 "name": _TEXT,
@@ -75,35 +108,50 @@ class Database(Idl):  # type: ignore[misc]
     def contents(self, switches: Mapping[int, str]) -> Contents:
         """``switches``: names by datapath id."""
         found: dict[str, SwitchRows] = {}
-        for dpid, ports in self._interfaces().items():
+        queues: dict[str, SwitchQueues] = {}
+        for dpid, bridge in self._bridges().items():
             if dpid in switches:
-                found[switches[dpid]] = {port: _row(row) for port, row in ports.items()}
-        return Contents(found)
+                ports = _ports(bridge)
+                found[switches[dpid]] = {n: _row(row) for n, (_, row) in ports.items()}
+                of_ports = {n: qos_of(row) for n, (row, _) in ports.items()}
+                queues[switches[dpid]] = SwitchQueues(bridge.datapath_type, of_ports)
+        return Contents(found, queues)
 
-    def transaction(self, changes: Iterable[SetBfd], dpids: Mapping[str, int]) -> Transaction:
+    def transaction(self, changes: Iterable[Change], dpids: Mapping[str, int]) -> Transaction:
         """Not yet committed; what is gone meanwhile is left out."""
         made = Transaction(self)
-        interfaces = self._interfaces()
+        ports = {dpid: _ports(bridge) for dpid, bridge in self._bridges().items()}
         for change in changes:
-            row = interfaces.get(dpids[change.port.switch], {}).get(change.port.port)
-            if row is not None:
-                _set_bfd(row, change.settings)
+            # A switch may have another name since.
+            dpid = dpids.get(change.port.switch, 0)
+            port, interface = ports.get(dpid, {}).get(change.port.port, (None, None))
+            if interface is None:
+                continue
+            if isinstance(change, SetBfd):
+                _set_bfd(interface, change.settings)
+            else:
+                set_qos(made, port, change.wanted)
         made.add_comment("heald")
         return made
 
-    def _interfaces(self) -> dict[int, dict[int, Any]]:
-        """By datapath id and OpenFlow port; a bond has several interfaces, each with its own."""
-        out: dict[int, dict[int, Any]] = {}
-        for bridge in self.tables["Bridge"].rows.values():
-            if not bridge.datapath_id:
-                continue
-            out[int(bridge.datapath_id[0], 16)] = {
-                interface.ofport[0]: interface
-                for port in bridge.ports
-                for interface in port.interfaces
-                if interface.ofport
-            }
-        return out
+    def _bridges(self) -> dict[int, Any]:
+        """By datapath id."""
+        return {
+            int(bridge.datapath_id[0], 16): bridge
+            for bridge in self.tables["Bridge"].rows.values()
+            if bridge.datapath_id
+        }
+
+
+def _ports(bridge: Any) -> dict[int, tuple[Any, Any]]:
+    """Rows of port and interface by OpenFlow port; a bond has several interfaces, each with its
+    own."""
+    return {
+        interface.ofport[0]: (port, interface)
+        for port in bridge.ports
+        for interface in port.interfaces
+        if interface.ofport
+    }
 
 
 def _row(interface: Any) -> InterfaceRow:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from controller.fabric.model import Fabric
 from controller.ovsdb.book import Book
+from controller.ovsdb.queue_book import QueueBook
 from controller.ovsdb.rows import Report, Trouble
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ class OvsdbManager:
 
     def __init__(self, fabric: Fabric) -> None:
         self.book = Book(fabric)
+        self.queues = QueueBook(fabric)
         self._loop = asyncio.get_running_loop()
         self._said: dict[str, str] = {}
         self._fabric = fabric
@@ -47,18 +50,24 @@ class OvsdbManager:
     def edited(self, fabric: Fabric) -> None:
         """Go on with this fabric."""
         self._fabric, self.book = fabric, self.book.edited(fabric)
+        self.queues.edited(fabric)
         self.start()
 
     def stop(self) -> None:
         for client in self._clients.values():
             client.stop()
 
-    def tick(self, carrying: Collection[str], now: float) -> None:
-        """``carrying``: the links whose traffic there is to lose."""
-        for address, changes in self.book.changes(carrying, now).items():
-            for change in changes:
+    def tick(self, carrying: Collection[str], holding: Collection[str], now: float) -> None:
+        """``carrying``: the links whose traffic there is to lose. ``holding``: the switches that
+        hold flows of this fabric, and none of one before it."""
+        for address, bfd_changes in self.book.changes(carrying, now).items():
+            for change in bfd_changes:
                 words = " ".join(f"{k}={v}" for k, v in change.settings.items()) or "none"
                 _log.info("%s: BFD %s", change.port, words)
+            self._clients[address].change(bfd_changes)
+        for address, changes in self.queues.changes(holding, now).items():
+            for switch, ports in Counter(change.port.switch for change in changes).items():
+                _log.info("%s: queues of %d ports", switch, ports)
             self._clients[address].change(changes)
 
     def _report(self, address: str, report: Report) -> None:
@@ -71,6 +80,7 @@ class OvsdbManager:
         if address not in self._clients:
             return
         self.book.reported(address, report)
+        self.queues.reported(address, report)
         said = report.text if isinstance(report, Trouble) else ""
         if self._said.get(address, "") != said:
             self._said[address] = said

@@ -8,6 +8,9 @@ from typing import TypeAlias
 
 from controller.fabric.model import PortRef
 
+MARK = "heald"
+"""Key of ``external_ids``: which columns of the row are Heald's."""
+
 BfdSettings: TypeAlias = Mapping[str, str]
 """The keys of column ``bfd`` that are Heald's business; empty for none of them."""
 
@@ -22,6 +25,33 @@ class InterfaceRow:
     bfd_state: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """``config`` is its other_config; ``ids`` its external_ids, by which an operator sees what it
+    is for."""
+
+    config: Mapping[str, str]
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class QosRow:
+    """The QoS of a port with its queues by number. ``ours``: Heald has made it."""
+
+    kind: str
+    config: Mapping[str, str]
+    queues: Mapping[int, QueueRow]
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchQueues:
+    """``datapath`` is its type; ``ports`` all that it has, by OpenFlow port."""
+
+    datapath: str
+    ports: Mapping[int, QosRow | None]
+
+
 SwitchRows: TypeAlias = Mapping[int, InterfaceRow]
 """By OpenFlow port."""
 
@@ -31,6 +61,7 @@ class Contents:
     """Those switches of the fabric that the database has, by name."""
 
     switches: Mapping[str, SwitchRows]
+    queues: Mapping[str, SwitchQueues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +75,19 @@ Report: TypeAlias = Contents | Trouble
 
 
 @dataclass(frozen=True, slots=True)
+class SetQueues:
+    """Give a port this QoS, or take Heald's away; rows that are Heald's are changed in place."""
+
+    port: PortRef
+    wanted: QosRow | None
+
+
+@dataclass(frozen=True, slots=True)
 class SetBfd:
     """Give an interface these settings, and mark them as Heald's; empty takes both away."""
 
     port: PortRef
     settings: BfdSettings
+
+
+Change: TypeAlias = SetBfd | SetQueues

@@ -453,6 +453,48 @@ class Wiring(_message.Message):
     round_s: float
     def __init__(self, time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., links: _Optional[_Iterable[_Union[WiredLink, _Mapping]]] = ..., unexpected: _Optional[_Iterable[_Union[Cable, _Mapping]]] = ..., swaps: _Optional[_Iterable[_Union[SuspectedSwap, _Mapping]]] = ..., ignored: _Optional[_Iterable[_Union[IgnoredFrames, _Mapping]]] = ..., shed_frames: _Optional[int] = ..., probed_ports: _Optional[int] = ..., round_s: _Optional[float] = ...) -> None: ...
 
+class GetClassesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Classes(_message.Message):
+    __slots__ = ("classes", "switches")
+    CLASSES_FIELD_NUMBER: _ClassVar[int]
+    SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    classes: _containers.RepeatedCompositeFieldContainer[TrafficClass]
+    switches: _containers.RepeatedCompositeFieldContainer[SwitchQueues]
+    def __init__(self, classes: _Optional[_Iterable[_Union[TrafficClass, _Mapping]]] = ..., switches: _Optional[_Iterable[_Union[SwitchQueues, _Mapping]]] = ...) -> None: ...
+
+class TrafficClass(_message.Message):
+    __slots__ = ("name", "dscps", "queue", "share", "ceiling", "priority", "lossless")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DSCPS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    CEILING_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    LOSSLESS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    dscps: _containers.RepeatedScalarFieldContainer[int]
+    queue: int
+    share: float
+    ceiling: float
+    priority: int
+    lossless: bool
+    def __init__(self, name: _Optional[str] = ..., dscps: _Optional[_Iterable[int]] = ..., queue: _Optional[int] = ..., share: _Optional[float] = ..., ceiling: _Optional[float] = ..., priority: _Optional[int] = ..., lossless: bool = ...) -> None: ...
+
+class SwitchQueues(_message.Message):
+    __slots__ = ("switch", "state", "detail", "ignores_queues")
+    SWITCH_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_FIELD_NUMBER: _ClassVar[int]
+    IGNORES_QUEUES_FIELD_NUMBER: _ClassVar[int]
+    switch: str
+    state: str
+    detail: str
+    ignores_queues: bool
+    def __init__(self, switch: _Optional[str] = ..., state: _Optional[str] = ..., detail: _Optional[str] = ..., ignores_queues: bool = ...) -> None: ...
+
 class GetStatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

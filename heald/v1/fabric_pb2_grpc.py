@@ -64,6 +64,11 @@ class FabricServiceStub(object):
                 request_serializer=heald_dot_v1_dot_fabric__pb2.GetWiringRequest.SerializeToString,
                 response_deserializer=heald_dot_v1_dot_fabric__pb2.Wiring.FromString,
                 _registered_method=True)
+        self.GetClasses = channel.unary_unary(
+                '/heald.v1.FabricService/GetClasses',
+                request_serializer=heald_dot_v1_dot_fabric__pb2.GetClassesRequest.SerializeToString,
+                response_deserializer=heald_dot_v1_dot_fabric__pb2.Classes.FromString,
+                _registered_method=True)
         self.ApplyTopology = channel.unary_unary(
                 '/heald.v1.FabricService/ApplyTopology',
                 request_serializer=heald_dot_v1_dot_fabric__pb2.ApplyTopologyRequest.SerializeToString,
@@ -119,6 +124,13 @@ class FabricServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetClasses(self, request, context):
+        """Traffic classes, and the queues of each switch for them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ApplyTopology(self, request, context):
         """Takes a topology into use, as saving the file does that the controller watches; returns once
         durable. It counts until that file is saved with other content.
@@ -166,6 +178,11 @@ def add_FabricServiceServicer_to_server(servicer, server):
                     servicer.GetWiring,
                     request_deserializer=heald_dot_v1_dot_fabric__pb2.GetWiringRequest.FromString,
                     response_serializer=heald_dot_v1_dot_fabric__pb2.Wiring.SerializeToString,
+            ),
+            'GetClasses': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetClasses,
+                    request_deserializer=heald_dot_v1_dot_fabric__pb2.GetClassesRequest.FromString,
+                    response_serializer=heald_dot_v1_dot_fabric__pb2.Classes.SerializeToString,
             ),
             'ApplyTopology': grpc.unary_unary_rpc_method_handler(
                     servicer.ApplyTopology,
@@ -340,6 +357,33 @@ class FabricService(object):
             '/heald.v1.FabricService/GetWiring',
             heald_dot_v1_dot_fabric__pb2.GetWiringRequest.SerializeToString,
             heald_dot_v1_dot_fabric__pb2.Wiring.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetClasses(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/heald.v1.FabricService/GetClasses',
+            heald_dot_v1_dot_fabric__pb2.GetClassesRequest.SerializeToString,
+            heald_dot_v1_dot_fabric__pb2.Classes.FromString,
             options,
             channel_credentials,
             insecure,

@@ -263,6 +263,16 @@ def test_a_switch_of_another_name_is_not_found(north: Served) -> None:
     assert "has no switch 'leaf2x'" in done.stderr
 
 
+def test_classes_with_their_queues(north: Served) -> None:
+    out = run(north, "classes").output
+    row = next(line for line in out.splitlines() if line.startswith("best-effort"))
+    assert row.split() == ["best-effort", "others", "0", "100.0%", "100.0%", "0"]
+    assert "set_queue is accepted and does nothing" in out
+    found = json.loads(run(north, "classes", "--json").output)
+    assert found["classes"][0]["share"] == 1.0
+    assert found["switches"][0]["state"] == "managed"
+
+
 def test_wiring_that_is_as_declared_is_exit_code_0(north: Served) -> None:
     done = run(north, "wiring")
     assert done.exit_code == 0

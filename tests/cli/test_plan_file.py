@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
+from controller.cli import plan_file
 from controller.cli.plan import plan
 from controller.fabric.model import STRATEGIES
+from controller.optimizer import kernels
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 HALF = str(TOPOLOGIES / "leaf-spine-asymmetric.yaml")
@@ -165,8 +167,9 @@ def test_loads_are_drawn(tmp_path: Path) -> None:
     drawing = tmp_path / "plan.svg"
     assert run(HALF, "--svg", str(drawing)).exit_code == 0
     root = ElementTree.parse(drawing).getroot()
-    titles = [line[0].text or "" for line in root.iter("{http://www.w3.org/2000/svg}line")]
-    assert len(titles) == 8
+    every = [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
+    titles = [title for title in every if title.endswith("% used")]
+    assert len(titles) == 8, every
     assert any(title.startswith("leaf1:12-spine2:1 25M, 114.3 % used") for title in titles), titles
 
 
@@ -190,6 +193,31 @@ def test_options_of_a_plan_without_a_controller_need_the_file(option: str) -> No
     done = run(option)
     assert done.exit_code == 2
     assert "give the topology FILE as well" in done.stderr
+
+
+def test_long_work_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "is_complete", lambda: True)
+    assert run(HALF).stderr == ""
+    monkeypatch.setattr(plan_file, "MANY", 0)
+    told = [line.split(" s  ")[1] for line in run(HALF).stderr.splitlines()]
+    assert told == [
+        "loading kernels",
+        "placing flows",
+        "growing trees",
+        "solving",
+        "rounding weights",
+        "proving the bound",
+        "comparing with ecmp",
+        "sharing what there is",
+    ]
+
+
+def test_a_single_switch_needs_no_plan(tmp_path: Path) -> None:
+    topology = tmp_path / "one.yaml"
+    topology.write_text("fabric: one\nswitches: {a: }\nhosts: {h: {attach: 'a:1', capacity: 1G}}\n")
+    done = run(str(topology))
+    assert done.exit_code == 0, done.output
+    assert "There is no traffic that needs a link." in done.output
 
 
 def test_nothing_to_send_is_no_error(traffic: Any) -> None:

@@ -185,13 +185,18 @@ def test_every_make_target_exists() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@cache
+def ryu_manager_options() -> frozenset[str]:
+    script = Path(sys.executable).with_name("ryu-manager")
+    done = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
+    return frozenset(re.findall(r"--[a-z0-9-]+", done.stdout))
+
+
 @pytest.mark.timeout(60)
 def test_every_option_of_ryu_manager_is_known() -> None:
     found = run_by("ryu-manager")
     assert found
-    script = Path(sys.executable).with_name("ryu-manager")
-    done = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
-    known = set(re.findall(r"--[a-z0-9-]+", done.stdout))
+    known = ryu_manager_options()
     wrong = []
     for place, args in found:
         wrong += [
@@ -217,3 +222,80 @@ def test_every_named_file_of_the_repository_exists() -> None:
                 continue
             wrong.append(f"{page.relative_to(ROOT)}:{number}: {path}")
     assert not wrong, "\n".join(wrong)
+
+
+@cache
+def spoken() -> str:
+    """The code of the controller, with texts that go over several lines on one."""
+    files = sorted((ROOT / "controller").rglob("*.py"))
+    return " ".join(re.sub(r'"\s*\n\s*f?"', "", path.read_text()) for path in files)
+
+
+def api_names() -> frozenset[str]:
+    """Messages, fields, enumerations with their values, services and methods of proto/heald/v1."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "proto" / "heald").rglob("*.proto")))
+    text = re.sub(r"//.*", "", text)
+    named = r"(?:message|enum|service|rpc|oneof)\s+(\w+)|(\w+)\s*=\s*\d+"
+    return frozenset(name for pair in re.findall(named, text) for name in pair if name)
+
+
+def test_what_is_said_of_the_api_is_in_the_api() -> None:
+    """In backticks on the pages of the API: fields (with _), methods, messages, enum values; and
+    reasons, which are words of the code."""
+    known = api_names() | set(re.findall(r'"(\w+)"', spoken()))
+    wrong = []
+    for name in ("northbound.md", "intents.md"):
+        for number, text in prose(ROOT / "docs" / name):
+            for word in re.findall(r"`([A-Za-z]\w*)`", text):
+                camel = re.fullmatch(r"(?:[A-Z][a-z]+){2,}", word)
+                if (camel or re.fullmatch(r"[a-z]+(?:_[a-z]+)+", word)) and word not in known:
+                    wrong.append(f"docs/{name}:{number}: {word}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_problem_of_the_operations_page_is_in_the_words_of_the_code() -> None:
+    """The first column of the table of problems, without what stands for names."""
+    text = (ROOT / "docs" / "operations.md").read_text()
+    table = re.search(r"^\| problem \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    assert table
+    problems = re.findall(r"^\| (`.+?`) \|", table[0], re.MULTILINE)
+    assert len(problems) > 10
+    variable = r"…|\b[a-z]+\d+(?::\d+)*(?:-[a-z]+\d+:\d+)*|\btcp:\S*|\S*/heald\.db|\b\d+\b"
+    wrong = []
+    for problem in re.findall(r"`([^`]+)`", " ".join(problems)):
+        for part in re.split(variable, problem):
+            words = part.strip(" :,()")
+            # States stand behind an "is" of the table's own.
+            if len(words) > 3 and words.removeprefix("is ") not in spoken():
+                wrong.append(f"{problem}: nothing in controller/ says {words!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_option_in_backticks_is_an_option_of_ours() -> None:
+    """Of any command of heald, of ryu-manager, or of the tools that pages tell people to run."""
+    known = {*_options(cli), "--help"} | {"--no-build-isolation"}  # the last is pip's
+    known |= ryu_manager_options()
+    known |= set(re.findall(r"--[a-z-]+", (ROOT / "tools" / "bootstrap.py").read_text()))
+    wrong = []
+    for page in PAGES:
+        for number, text in prose(page):
+            for code_ in _CODE.findall(text):
+                if re.match(r"`(?:ovs|git|pip|sudo|python)", code_):
+                    continue
+                wrong += [
+                    f"{page.relative_to(ROOT)}:{number}: {option}"
+                    for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", code_)
+                    if option not in known
+                ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _options(command: click.Command) -> Iterator[str]:
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _options(inner)

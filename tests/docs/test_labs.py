@@ -1,4 +1,4 @@
-"""What the documentation types at the prompt of a lab can be typed there: in the lab that it says."""
+"""What the documentation types at the prompt of a lab can be typed there, in the lab it shows."""
 
 from __future__ import annotations
 

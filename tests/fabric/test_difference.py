@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +75,7 @@ HOST = "h1: {attach: leaf1:1,"
         ("dpid: 0x1, pod: pod1", "dpid: 0x1, pod: pod2", "pod pod1 → pod2", True),
         (f"{HOST} accelerators: {{gpu0: }}", f"{HOST} accelerators: {{gpu0: B200}}",
          "model H100 → B200", True),
+        ("\nfabric: ", "\nstrategy: ecmp\nfabric: ", "strategy auto → ecmp", False),
     ],
 )  # fmt: skip
 def test_fields_have_old_and_new_and_cosmetic_ones_are_told_apart(
@@ -138,6 +139,28 @@ def test_there_is_no_difference_exactly_if_fabrics_are_equal(data: st.DataObject
     # Backwards, what came goes.
     back = difference(other, one)
     assert {c.name for c in back.changes if c.kind is Kind.ADDED} == removed
+
+
+def test_no_field_of_any_element_is_left_out() -> None:
+    text = TEXT.replace("fabric: leaf-spine\n", "fabric: leaf-spine\nclasses: {roce: {dscp: 26}}\n")
+    one = fabric(text)
+    nic, link, switch = one.hosts[0].nics[0], one.links[0], one.switches[0]
+    accelerator, traffic_class = one.hosts[0].accelerators[0], one.classes[0]
+    identity = {"name", "host", "source", "version", "switches", "hosts", "links", "classes"}
+    assert {
+        f.name for e in (nic, link, switch, accelerator, traffic_class, one) for f in fields(e)
+    } == (
+        identity
+        | {"mac", "addresses", "attachments", "capacity_bps", "rail", "plane"}
+        | {"a", "b", "latency_s", "srlgs", "medium", "bfd"}
+        | {"dpid", "role", "pod", "site", "flow_limit", "group_limit", "ovsdb"}
+        | {"kind", "model", "nic", "domain"}
+        | {"dscp", "queue"}
+        | {"gateway_mac", "gateway_ipv4", "gateway_ipv6", "strategy"}
+    ), "tell the new field in controller/fabric/fields.py, and here"
+    assert (
+        difference(one, replace(one, strategy="ecmp")).changes[0].details == "strategy auto → ecmp"
+    )
 
 
 def test_a_port_that_a_nic_moves_to() -> None:

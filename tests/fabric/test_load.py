@@ -271,8 +271,8 @@ WRONG = {
     "DSCP": ("links:", "classes: {a: {dscp: 64}}\nlinks:", "10:21: ", "goes from 0 to 63"),
     "DSCP twice": (
         "links:",
-        "classes: {a: {dscp: 1}, b: {dscp: 1}}\nlinks:",
-        "10:25: ",
+        "classes: {a: {dscp: 1, queue: 1}, b: {dscp: 1, queue: 2}}\nlinks:",
+        "10:35: ",
         "DSCP 1 is used twice",
     ),
     "queue": ("links:", "classes: {a: {queue: -1}}\nlinks:", "10:22: ", "goes from 0 to 61439"),

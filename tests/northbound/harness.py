@@ -181,9 +181,16 @@ class PlayedBrain:
         status.problems.append("spine1 (dpid 3) is not connected; check its controller address")
         return status
 
+    def queues(self) -> list[fabric_pb2.SwitchQueues]:
+        return [fabric_pb2.SwitchQueues(switch="leaf1", state="managed", ignores_queues=True)]
+
     async def foresee(self, drained: frozenset[str]) -> Foresight | None:
         await asyncio.sleep(0.05)  # Planning takes its time; others may ask meanwhile.
         return self.foresight
+
+    async def fabric_changed(self, fabric: Fabric) -> None:
+        self.fabrics.append(fabric)
+        self.show(fabric=fabric)
 
     def drains_changed(self) -> None:
         self.drain_changes += 1
@@ -226,7 +233,7 @@ class Served:
             Running(fabric, source),
             FileState("lab.yaml", b"", fabric),
             partial(asyncio.to_thread, read_here),
-            self.brain.fabrics.append,
+            self.brain.fabric_changed,
         )
         self.server = NorthboundServer(self.book, self.drains, self.topologies, self.brain)
         address = await self.server.start(f"unix:{self.path}/api.sock")

@@ -67,7 +67,10 @@ class Controller:
             await self.store.close()
             raise
         self.taken = [running.fabric]
-        return TopologyBook(self.store, "default", running, file, read_aside, self.taken.append)
+        return TopologyBook(self.store, "default", running, file, read_aside, self.take)
+
+    async def take(self, fabric: Fabric) -> None:
+        self.taken.append(fabric)
 
     async def restart(self, text: bytes | None) -> TopologyBook:
         await self.store.close()

@@ -13,6 +13,7 @@ from controller.optimizer import certificate, strategies
 from controller.optimizer.baselines import shares
 from controller.optimizer.certificate import Found, Solution
 from controller.optimizer.descent import descend
+from controller.optimizer.fairness import fair_rates
 from controller.optimizer.forest import grow
 from controller.optimizer.paths import Paths, spread, trace
 from controller.optimizer.problem import Demand, Forest, Network
@@ -145,6 +146,15 @@ def test_every_strategy_refuses_nonsense(name: str, change: object, message: str
     change(net, asked, paths, start)  # type: ignore[operator]
     with pytest.raises(ValueError, match=message.replace("=", "[=]")):
         strategies.solve(name, net, asked, paths, start)
+
+
+def test_fair_rates_refuse_paths_over_arcs_that_are_none() -> None:
+    net = leaf_spine(4, 2)
+    asked = demand([(0, 1, 1.0)])
+    paths = trace(net, grow(net, [[leaf] for leaf in range(4)], 2), asked)
+    paths.arcs[1] = 16
+    with pytest.raises(ValueError, match="entry 1 of the paths is no arc of 16: 16"):
+        fair_rates(net, asked, paths)
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,8 @@ def test_families_are_capped_and_together_use_every_spine() -> None:
     used = np.bincount(
         [net.head[forest.next_arc[t, (forest.egress[t] + 1) % 16]] for t in range(128)]
     )
-    assert (used[16:] == 4).all()
+    assert used[16:].min() >= 2
+    assert used.max() <= 6
 
 
 def test_trees_of_a_dual_homed_egress_end_at_both_members() -> None:

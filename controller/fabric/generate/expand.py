@@ -6,13 +6,12 @@ all that follows treats them alike.
 
 from __future__ import annotations
 
-from controller.fabric.document import Document, Node
+from controller.fabric.document import Document, Node, node_at
 from controller.fabric.errors import Problems, quoted
 from controller.fabric.generate import kinds
-from controller.fabric.generate.draft import Elements, Value
+from controller.fabric.generate.draft import Elements
 from controller.fabric.generate.parameters import ParameterErrors
-from controller.fabric.schema import Defaults
-from controller.fabric.validate import validate
+from controller.fabric.schema import Defaults, NicDefaults
 
 KEY = "generate"
 
@@ -30,19 +29,13 @@ def expand(document: Document, problems: Problems) -> Document:
     place, node = root.value[KEY]
     data = node.data()
     given = {"kind": data} if isinstance(data, str) else data
-    defaults = _defaults(root.value)
     try:
         if not isinstance(given, dict):
             raise ParameterErrors.of(
                 None, "a mapping belongs here, like {kind: leaf-spine, leaves: 8}"
             )
         parameters = kinds.read(given)
-        if defaults is None:
-            # First what is wrong with them: without, the block would only seem wrong.
-            nothing = _merged(document, place, root.value, Elements({}, {}, []), problems)
-            validate(Document(document.file, nothing), problems)
-            raise problems.errors()
-        made = kinds.elements(parameters, defaults)
+        made = kinds.elements(parameters, _defaults(root.value))
     except ParameterErrors as errors:
         for path, text in errors.found:
             problems.add(document.where((KEY, *path), key=True), text)
@@ -50,15 +43,15 @@ def expand(document: Document, problems: Problems) -> Document:
     return Document(document.file, _merged(document, place, root.value, made, problems))
 
 
-def _defaults(root: dict[str, tuple[Node, Node]]) -> Defaults | None:
-    """None if there is something wrong with them, which is said where they are looked at
-    themselves."""
+def _defaults(root: dict[str, tuple[Node, Node]]) -> Defaults:
+    """Some that do, if there is something wrong with those of the file, which is said where they
+    are looked at themselves."""
     if "defaults" not in root:
         return Defaults()
     try:
         return Defaults.model_validate(root["defaults"][1].data() or {})
     except ValueError:
-        return None
+        return Defaults(nic=NicDefaults.model_construct(capacity=1e9))
 
 
 def _merged(
@@ -71,7 +64,7 @@ def _merged(
     """The root with the elements beside those that are written; names that are both, a problem."""
     merged = dict(root)
     for section, elements in (("switches", made.switches), ("hosts", made.hosts)):
-        key, node = root.get(section, (place, _node({}, place)))
+        key, node = root.get(section, (place, node_at({}, place)))
         written = {} if node.value is None else node.value
         if isinstance(written, dict):
             for name in written.keys() & elements.keys():
@@ -82,23 +75,13 @@ def _merged(
                     "out and change it there",
                 )
             generated = {
-                name: (_node(name, place), _node(value, place))
+                name: (node_at(name, place), node_at(value, place))
                 for name, value in elements.items()
                 if name not in written
             }
             merged[section] = key, Node(node.line, node.column, {**written, **generated})
-    key, node = root.get("links", (place, _node([], place)))
+    key, node = root.get("links", (place, node_at([], place)))
     if isinstance(node.value, list) or node.value is None:
-        links = [*(node.value or ()), *(_node(link, place) for link in made.links)]
+        links = [*(node.value or ()), *(node_at(link, place) for link in made.links)]
         merged["links"] = key, Node(node.line, node.column, links)
     return Node(document.root.line, document.root.column, merged)
-
-
-def _node(value: Value, place: Node) -> Node:
-    """Of plain data, all of it at one place."""
-    if isinstance(value, dict):
-        inner = {name: (_node(name, place), _node(v, place)) for name, v in value.items()}
-        return Node(place.line, place.column, inner)
-    if value is None or isinstance(value, str):
-        return Node(place.line, place.column, value)
-    return Node(place.line, place.column, [_node(item, place) for item in value])

@@ -20,13 +20,23 @@ class LeafSpine(Oversubscribed):
     hosts: Some = Field(default=2, description="hosts of a leaf")
 
     def draw(self, draft: Draft, defaults: Defaults) -> None:
+        self._site(draft, defaults)
+
+    def _site(self, draft: Draft, defaults: Defaults, site: str | None = None) -> list[str]:
+        """Leaves with their hosts, and the spines, which are returned."""
+        before = "" if site is None else f"{site}-"
         rates = self.uplinks(defaults, self.hosts, self.spines * self.cables)
         leaves = [
-            draft.switch(f"leaf{i + 1}", hosts=self.hosts, role="leaf") for i in range(self.leaves)
+            draft.switch(f"{before}leaf{i + 1}", hosts=self.hosts, role="leaf", site=site)
+            for i in range(self.leaves)
         ]
-        spines = [draft.switch(f"spine{i + 1}", tier=1, role="spine") for i in range(self.spines)]
+        spines = [
+            draft.switch(f"{before}spine{i + 1}", tier=1, role="spine", site=site)
+            for i in range(self.spines)
+        ]
         for leaf in leaves:
             for _ in range(self.hosts):
                 draft.host([[leaf]], self.accelerators)
             for spine in spines:
                 draft.cable(leaf, spine, rates, self.cables)
+        return spines

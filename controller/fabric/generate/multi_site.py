@@ -5,13 +5,14 @@ from __future__ import annotations
 from pydantic import Field
 
 from controller.fabric.generate.draft import Draft, pairs
-from controller.fabric.generate.parameters import Oversubscribed, Rates, Some, Two
+from controller.fabric.generate.leaf_spine import LeafSpine
+from controller.fabric.generate.parameters import Rates, Some, Two
 from controller.fabric.schema import Defaults
 
 WAN = Rates.model_construct(latency=5e-3)
 
 
-class MultiSite(Oversubscribed):
+class MultiSite(LeafSpine):
     """Multi-site: a leaf-spine fabric at each site; border switches join every two sites."""
 
     kind = "multi-site"
@@ -25,29 +26,16 @@ class MultiSite(Oversubscribed):
     wan: Rates = Field(default=WAN, description="links between sites")
 
     def draw(self, draft: Draft, defaults: Defaults) -> None:
-        rates = self.uplinks(defaults, self.hosts, self.spines * self.cables)
         borders: list[list[str]] = []
         for number in range(1, self.sites + 1):
             site = f"site{number}"
-            leaves = [
-                draft.switch(f"{site}-leaf{i + 1}", hosts=self.hosts, role="leaf", site=site)
-                for i in range(self.leaves)
-            ]
-            spines = [
-                draft.switch(f"{site}-spine{i + 1}", tier=1, role="spine", site=site)
-                for i in range(self.spines)
-            ]
+            spines = self._site(draft, defaults, site)
             borders.append(
                 [
                     draft.switch(f"{site}-border{i + 1}", tier=2, role="border", site=site)
                     for i in range(self.borders)
                 ]
             )
-            for leaf in leaves:
-                for _ in range(self.hosts):
-                    draft.host([[leaf]], self.accelerators)
-                for spine in spines:
-                    draft.cable(leaf, spine, rates, self.cables)
             for spine in spines:
                 for border in borders[-1]:
                     draft.cable(spine, border)

@@ -141,8 +141,8 @@ class EmulatedGround:
         return took_s
 
     def _carry(self, left: list[tuple[Demand, float]]) -> float:
-        """Seconds until every demand has got so many bits through. It really flows so long, and
-        the fluid stands for no more than that: time between two looks is cut at the first end."""
+        """Seconds until every demand has got so many bits through, at the rates that the network
+        has meanwhile. The fluid flows on while it is asked about, which is not counted."""
         took_s = stuck_s = 0.0
         self._offer([demand for demand, _ in left])
         while left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from controller.optimizer.kernels import kernel
-from controller.optimizer.problem import Floats, Indices, Ints
+from controller.optimizer.problem import Bools, Floats, Indices, Ints
 
 
 @kernel
@@ -71,40 +71,70 @@ def hand_out(
 
 
 @kernel
-def improve(
-    moves: int,
+def settle(
+    order: Indices,
     bounds: Indices,
     first: Indices,
     arcs: Ints,
     quantum: Floats,
     inverse: Floats,
-    least: Indices,
-    most: Indices,
-    crossing_first: Indices,
-    crossing: Indices,
-    owner: Indices,
+    frozen: Bools,
     units: Indices,
     level: Floats,
-) -> None:
-    """Move single units off the worst arc while that helps and all stay within their bounds.
+    sharpness: float,
+    tries: int,
+) -> int:
+    """For each demand in ``order``, up to ``tries`` times: move a unit from its costliest path to
+    its cheapest, if that lowers the sum of ``exp(sharpness * (level - top))``; returns the moves.
 
-    ``crossing[crossing_first[a]:...]`` are the paths over arc a, ``owner[P]`` their demands.
+    Paths that are ``frozen[P]`` keep their units. The cost of an arc is the derivative, as in
+    ``descent.sweep``.
     """
-    for _ in range(moves):
-        worst = level.argmax()
-        best, source, target = level[worst] * (1 - 1e-9), -1, -1
-        for i in range(crossing_first[worst], crossing_first[worst + 1]):
-            p = crossing[i]
-            if units[p] <= least[p] or not quantum[p] > 0.0:
-                continue
-            put(p, -1, first, arcs, quantum, inverse, units, level)
-            for other in range(bounds[owner[p]], bounds[owner[p] + 1]):
-                if other != p and units[other] < most[other]:
-                    hurt = peak(other, first, arcs, quantum, inverse, level)
-                    if hurt < best:
-                        best, source, target = hurt, p, other
-            put(p, 1, first, arcs, quantum, inverse, units, level)
-        if source < 0:
-            return
-        put(source, -1, first, arcs, quantum, inverse, units, level)
-        put(target, 1, first, arcs, quantum, inverse, units, level)
+    top = level.max()
+    cost = np.empty(len(level))
+    for a in range(len(level)):
+        cost[a] = inverse[a] * np.exp(sharpness * (level[a] - top))
+    moves = 0
+    for g in order:
+        begin, end = bounds[g], bounds[g + 1]
+        for _ in range(tries):
+            least, most = np.inf, -1.0
+            to, away = -1, -1
+            for p in range(begin, end):
+                if frozen[p]:
+                    continue
+                way = 0.0
+                for k in range(first[p], first[p + 1]):
+                    way += cost[arcs[k]]
+                if way < least:
+                    least, to = way, p
+                if units[p] > 0 and way > most:
+                    most, away = way, p
+            if away < 0 or to < 0 or to == away or not most > least * (1 + 1e-9):
+                break
+            before = potential(away, first, arcs, level, sharpness, top)
+            put(away, -1, first, arcs, quantum, inverse, units, level)
+            before += potential(to, first, arcs, level, sharpness, top)
+            after = potential(away, first, arcs, level, sharpness, top)
+            put(to, 1, first, arcs, quantum, inverse, units, level)
+            after += potential(to, first, arcs, level, sharpness, top)
+            if after >= before:
+                put(to, -1, first, arcs, quantum, inverse, units, level)
+                put(away, 1, first, arcs, quantum, inverse, units, level)
+                break
+            moves += 1
+            for path in (away, to):
+                for k in range(first[path], first[path + 1]):
+                    a = arcs[k]
+                    cost[a] = inverse[a] * np.exp(sharpness * (level[a] - top))
+    return moves
+
+
+@kernel
+def potential(
+    path: int, first: Indices, arcs: Ints, level: Floats, sharpness: float, top: float
+) -> float:
+    total = 0.0
+    for k in range(first[path], first[path + 1]):
+        total += np.exp(sharpness * (level[arcs[k]] - top))
+    return total
