@@ -58,11 +58,6 @@ def _warm(compiles: bool) -> int:
     return os.getpid()
 
 
-def packed(fabric: Fabric | None) -> bytes:
-    """As workers take it."""
-    return pickle.dumps(fabric, pickle.HIGHEST_PROTOCOL)
-
-
 def _take(fabric: bytes) -> None:
     global _fabric
     _fabric = pickle.loads(fabric)
