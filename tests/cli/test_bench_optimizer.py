@@ -17,6 +17,7 @@ def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimizers, "compile_seconds", lambda directory: 12.5)
 
 
+@pytest.mark.timeout(400)
 def test_peers_solve_the_same_problem_in_processes_of_their_own() -> None:
     arguments = ["optimizer", "--instances", "ft8_a2a", "--operations", "--json"]
     done = CliRunner().invoke(bench, arguments)
