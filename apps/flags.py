@@ -20,6 +20,7 @@ STRATEGIES = (
     "exact",
     *("ecmp", "equal-split", "wcmp", "pop", "ssdo"),
     *("ecmp-hash", "round-robin", "least-loaded"),
+    *("protect-link", "protect-node", "protect-srlg"),
 )
 """As in ``controller.fabric.model``, which this process does not load."""
 EMBEDDED = "embedded"
@@ -65,7 +66,8 @@ _OPTIONS = [
         "strategy",
         choices=STRATEGIES,
         help="how paths are weighted: auto (optimised), exact (by OR-Tools alone), ecmp (equally) "
-        "and other baselines (default: strategy in the topology file, or auto)",
+        "and other baselines, or against single failures: protect-link, -node, -srlg "
+        "(default: strategy in the topology file, or auto)",
     ),
 ]
 

@@ -24,6 +24,7 @@ from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.engine import Engine
 from controller.engine.foresight import Foresight, foresee
+from controller.engine.proving import Doubt, prove
 from controller.engine.wiring import WiringReport
 from controller.engine.work import find_black_holes, make
 from controller.fabric.model import Fabric
@@ -33,6 +34,7 @@ from controller.northbound.drains import DrainBook, Element, drained_links, rena
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
 from controller.optimizer import kernels
+from controller.optimizer.plan import Plan
 from controller.ovsdb.manager import OvsdbManager
 from controller.store.contract import Put, Store, StoreError
 from heald.internal.v1 import session_pb2 as pb
@@ -45,6 +47,9 @@ PROBE_TICK_S = 0.05
 CHANGE = "-change"
 """Ends the key of what the newest plan has other than the one that is stored in full."""
 _STORE_RETRY_S = 1.0
+DOUBT_PAUSE_S = 60.0
+"""From the begin of one confirmation to the next: plans for new measurements come more often than
+a second solver can follow."""
 LATE_S = 0.02
 """No callback may hold the loop longer than this; one that does is logged."""
 
@@ -63,6 +68,7 @@ class Brain:
         epoch: int,
         fast: Worker,
         proof: Worker,
+        second: Worker,
         ovsdb: OvsdbManager,
         strategy: str | None = None,
     ) -> None:
@@ -74,7 +80,8 @@ class Brain:
         self._store = store
         self._plan_key = plan_key
         self._epoch = epoch
-        self._fast, self._proof = fast, proof
+        self._fast, self._proof, self._second = fast, proof, second
+        self._doubt_at_s = 0.0
         self._ovsdb = ovsdb
         self._strategy = strategy
         self._processes: dict[str, SessionProcess] = {}
@@ -98,6 +105,7 @@ class Brain:
         self._spawn(self._probe())
         self._spawn(self._fast.keep())
         self._spawn(self._proof.keep())
+        self._spawn(self._second.keep())
         self._execute(self._engine.start(time.monotonic()))
         await self._failure
 
@@ -226,6 +234,27 @@ class Brain:
             self._handle(ev.PlanFailed(request.id, f"{type(error).__name__}: {error}"))
         else:
             self._handle(made)
+            self._doubt(request, made.plan)
+
+    def _doubt(self, request: cmd.PlanRequest, plan: Plan) -> None:
+        """Have a plan by descent confirmed, if nobody is at work on another, or was just now."""
+        now = time.monotonic()
+        if plan.certificate.solver != "descent" or now < self._doubt_at_s:
+            return
+        if not plan.trees and request.previous is not None:
+            previous = request.previous
+            plan = replace(plan, egresses=previous.egresses, trees=previous.trees)
+        self._doubt_at_s = now + DOUBT_PAUSE_S
+        doubt = Doubt(request.fabric, request.demands, request.link_state, plan)
+        self._spawn(self._prove(doubt))
+
+    async def _prove(self, doubt: Doubt) -> None:
+        try:
+            proof = await self._second.ask(prove, doubt)
+        except Exception as error:
+            _log.error("a plan could not be confirmed", exc_info=error)
+        else:
+            self._handle(proof)
 
     async def _find_black_holes(self, asked: cmd.FindBlackHoles) -> None:
         try:
@@ -350,7 +379,7 @@ class Brain:
         by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
         known = fabric.switch_by_dpid
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
-        for worker in (self._fast, self._proof):
+        for worker in (self._fast, self._proof, self._second):
             worker.go_on_with(for_workers)
         renamed = renamed_elements(engine.fabric, fabric)
         if any(element in renamed for element in self._drained()):
@@ -398,7 +427,7 @@ class Brain:
         status.start_time.FromNanoseconds(int(self._started_s * 1e9))
         status.time.FromNanoseconds(int(wall * 1e9))
         waiting = "starting" if kernels.is_complete() else "starting (compiling the optimizer)"
-        for worker in (self._fast, self._proof):
+        for worker in (self._fast, self._proof, self._second):
             status.processes[f"worker {worker.name}"] = (
                 f"pid {worker.pid}" if worker.pid else waiting
             )

@@ -105,10 +105,12 @@ async def _run(options: Options) -> None:
         plan_key = f"{quote(fabric.name, safe='')}/{SITE}/plan"
         stored_plan = await _stored_plan(store, plan_key)
 
-        fast = Worker("fast", niceness=0, compiles=False, fabric=fabric)
+        fast = Worker("fast", niceness=0, compiles=False, fabric=fabric, standby=True)
         stack.callback(fast.stop)
         proof = Worker("proof", niceness=BACKGROUND_NICENESS, compiles=True, fabric=fabric)
         stack.callback(proof.stop)
+        second = Worker("second", niceness=19, compiles=False, fabric=fabric)
+        stack.callback(second.stop)
 
         now = time.monotonic()
         wanted = WantedIntents()
@@ -137,6 +139,7 @@ async def _run(options: Options) -> None:
             epoch,
             fast,
             proof,
+            second,
             ovsdb,
             options.strategy,
         )

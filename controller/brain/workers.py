@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import gc
 import logging
@@ -84,9 +85,15 @@ class Worker:
     """
 
     def __init__(
-        self, name: str, niceness: int, compiles: bool, fabric: Fabric | None = None
+        self,
+        name: str,
+        niceness: int,
+        compiles: bool,
+        fabric: Fabric | None = None,
+        standby: bool = False,
     ) -> None:
-        """``compiles``: whether it makes the kernels that are missing as it starts."""
+        """``compiles``: whether it makes the kernels that are missing as it starts. ``standby``:
+        whether a second process is kept ready for when it dies."""
         self.name = name
         # Once: it takes as long as all else that is handed over, and while that happens in a thread
         # beside the loop, a fabric may be given another of the properties that it computes late.
@@ -95,6 +102,8 @@ class Worker:
         self.pid: int | None = None
         self._niceness = niceness
         self._pool = self._new_pool()
+        self._standby = standby
+        self._spare: ProcessPoolExecutor | None = None
 
     def _new_pool(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(
@@ -111,16 +120,35 @@ class Worker:
     def go_on_with(self, fabric: bytes) -> None:
         """What is asked for from now on is of this fabric, `packed`."""
         self._fabric = fabric
-        try:
-            self._pool.submit(_take, self._fabric)
-        except BrokenProcessPool:
-            pass  # The next process begins with it.
+        for pool in filter(None, (self._pool, self._spare)):
+            # Where one is broken, the next process begins with it.
+            with contextlib.suppress(BrokenProcessPool):
+                pool.submit(_take, self._fabric)
 
     async def keep(self) -> None:
-        """Replace a process that has died before a call has to wait for it; never returns."""
+        """Replace a process that has died before a call has to wait for it, and the standby that
+        has taken its place; never returns."""
         while True:
+            if self._standby:
+                await self._stand_by()
             await asyncio.sleep(_CHECK_S)
             await self.start()
+
+    async def _stand_by(self) -> None:
+        """Returns once a second process is ready, or has died and is to be replaced."""
+        spare = self._spare or self._new_pool()
+        try:
+            await asyncio.wrap_future(spare.submit(_warm, self._compiles))
+        except BrokenProcessPool:
+            spare.shutdown(wait=False)
+            self._spare = None
+        except asyncio.CancelledError:
+            _kill(spare)
+            raise
+        else:
+            # Nothing comes between this and the next call.
+            spare.submit(_take, self._fabric)
+            self._spare = spare
 
     async def ask(self, function: Callable[[Q], R], asked: Q) -> R:
         """``function(asked)``, where ``asked`` is a dataclass whose ``fabric`` is the worker's. See
@@ -136,15 +164,21 @@ class Worker:
                 return await asyncio.wrap_future(pool.submit(function, *args, **kwargs))
             except BrokenProcessPool:
                 if self._pool is pool:
-                    _log.warning("worker %s died; starting another", self.name)
+                    what = "its standby goes on" if self._spare else "starting another"
+                    _log.warning("worker %s died; %s", self.name, what)
                     pool.shutdown(wait=False)
-                    self._pool = self._new_pool()
+                    self._pool, self._spare = self._spare or self._new_pool(), None
                     self.pid = None
                 if attempt == _ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
 
     def stop(self) -> None:
-        for process in list((self._pool._processes or {}).values()):
-            process.kill()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in filter(None, (self._pool, self._spare)):
+            _kill(pool)
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((pool._processes or {}).values()):
+        process.kill()
+    pool.shutdown(wait=False, cancel_futures=True)

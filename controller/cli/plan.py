@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from controller.cli import render
+from controller.cli.certificate import more_lines
 from controller.cli.status import plan_line
 from controller.fabric.model import STRATEGIES
 
@@ -96,6 +97,8 @@ def _running(server: str | None, as_json: bool) -> None:
         return
     out = render.console()
     out.print(plan_line(found))
+    for line in more_lines(found.certificate):
+        out.print(line)
     out.print()
     made = render.table("FROM", "TO", "CLASS", ">TREE", ">WEIGHT", ">SHARE", "PATH")
     for placement in found.placements:

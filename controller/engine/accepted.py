@@ -8,10 +8,11 @@ import numpy as np
 
 from controller.dataplane.ingress import respread
 from controller.dataplane.tables import Groups
-from controller.engine.events import Compiled, Forecast, Respread
+from controller.engine.events import Compiled, Forecast, Proven, Respread
 from controller.engine.repair import Crossings, Repaired
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
+from controller.optimizer.certificate import gap
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import LinkState
 
@@ -42,6 +43,15 @@ class Accepted:
             self.base if self.moved is not None and self.moved.weights else forecast.of(self.base)
         )
         return replace(self, plan=plan, base=base)
+
+    def proven(self, proof: Proven) -> Accepted:
+        """The same with the better bound, if its certificate is of the same snapshots."""
+        if self.plan.made_from != proof.made_from:
+            return self
+        said = self.plan.certificate
+        bound = min(said.mlu, max(said.bound, proof.bound))
+        better = replace(said, bound=bound, gap=gap(said.mlu, bound), proof=proof.text)
+        return replace(self, plan=replace(self.plan, certificate=better))
 
     def turned(self, fabric: Fabric, link_state: LinkState) -> tuple[Accepted, Groups]:
         """The same turned to the links that live, and the groups that are then others; itself if

@@ -179,6 +179,12 @@ class Engine:
             case ev.PlanFailed():
                 self._planner.failed(event.request, event.error, now)
                 return [Log("error", f"no plan could be made: {event.error}")]
+            case ev.Proven():
+                if self._storing is not None:
+                    self._storing = self._storing.proven(event)
+                elif self._running is not None:
+                    self._running = self._running.proven(event)
+                return []
             case ev.BlackHolesFound():
                 return self._black_holes.found(event)
             case ev.PlanStored():

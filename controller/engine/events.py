@@ -240,6 +240,16 @@ class PlanFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Proven:
+    """What a second solver says of the plan ``made_from`` these snapshots: no weights over its
+    trees have an MLU below ``bound``; ``text`` is for people."""
+
+    made_from: tuple[int, int, int]
+    bound: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class BlackHolesFound:
     """``error``: why they could not be found out, in words."""
 
@@ -291,6 +301,7 @@ Event: TypeAlias = (
     | CountersRead
     | PlanMade
     | PlanFailed
+    | Proven
     | BlackHolesFound
     | PlanStored
     | Continued

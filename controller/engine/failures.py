@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from controller.engine.planning import TREES_PER_EGRESS
+from controller.engine.single_failures import single_failures
 from controller.engine.view import demand_of, network_of
 from controller.fabric.model import Fabric
 from controller.intents.expand import connectivity
 from controller.optimizer import forest, portfolio
 from controller.optimizer.audit import audit
 from controller.optimizer.enlarge import enlarge
+from controller.optimizer.reservation import Protection
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the loss of a switch or link takes: ``cut_off`` of the traffic between switches has no
-    way any more; all-to-all goes on at ``slower`` less than before. Both are shares."""
+    """What the loss of a switch, of a link or of all links of a shared risk takes: ``cut_off`` of
+    the traffic between switches has no way any more; all-to-all goes on at ``slower`` less than
+    before. Both are shares."""
 
     kind: str
     name: str
@@ -62,8 +64,8 @@ def all_to_all(fabric: Fabric) -> AllToAll:
     wider = enlarge(network, members, grown, demand)
     paths = wider.paths
     solution = portfolio.solve(network, demand, paths, wider.share)
-    failing = list(_failures(fabric))
-    found = audit(network, demand, paths, solution.share, [arcs for _, _, arcs in failing])
+    failing = single_failures(fabric, Protection.SRLG)
+    found = audit(network, demand, paths, solution.share, [failure.arcs for failure in failing])
     total = float(demand.rate_bps.sum())
     costs = [
         Cost(kind, name, float(gone) / total, 1 - _rate(float(mlu), solution.mlu))
@@ -78,11 +80,3 @@ def all_to_all(fabric: Fabric) -> AllToAll:
 def _rate(after: float, before: float) -> float:
     """Of the rate before; neither exceeds what the NICs can send."""
     return min(1.0, max(before, 1.0) / max(after, 1.0)) if np.isfinite(after) else 0.0
-
-
-def _failures(fabric: Fabric) -> Iterator[tuple[str, str, list[int]]]:
-    for i, link in enumerate(fabric.links):
-        yield "link", link.name, [2 * i, 2 * i + 1]
-    for switch in fabric.switches:
-        ends = [a.index for a in fabric.arcs if switch.name in (a.tail.switch, a.head.switch)]
-        yield "switch", switch.name, ends

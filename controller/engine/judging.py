@@ -11,11 +11,10 @@ from controller.engine.repair import reweigh_dead
 from controller.engine.view import demand_of, units_of, view_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets, paths
+from controller.optimizer import buckets, churn, paths
 from controller.optimizer.plan import Plan
 from controller.telemetry.link_state import Floats, LinkState
 
-RELATIVE_GAIN = 0.05
 ABSOLUTE_GAIN = 0.02
 
 
@@ -54,7 +53,8 @@ def worth_committing(
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
     better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
-    5 % and by more than ``least_gain``; where that is 0, also when a link is used that was idle:
+    5 % of itself for all slots moved (see ``churn``), in proportion for fewer, and by more than
+    ``least_gain``; where that is 0, also when a link is used that was idle:
     one that is back is counted on again, however little there is to carry just now.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
@@ -69,14 +69,15 @@ def worth_committing(
         return True
     if candidate.weights == current.weights:
         return False
-    if not least_gain and _used(candidate, fabric, demands) - _used(current, fabric, demands):
+    if not least_gain and used(candidate, fabric, demands) - used(current, fabric, demands):
         return True
     now, _ = evaluate(current, fabric, demands, link_state)
     then, _ = evaluate(candidate, fabric, demands, link_state)
-    return now - then > max(least_gain, RELATIVE_GAIN * now)
+    price = churn.PRICE * now * (candidate.certificate.moved or 1.0)
+    return now - then > max(least_gain, price)
 
 
-def _used(plan: Plan, fabric: Fabric, demands: Demands) -> set[int]:
+def used(plan: Plan, fabric: Fabric, demands: Demands) -> set[int]:
     """The arcs that lie on a way with weight."""
     view = view_of(plan, fabric, None)
     keys = [key for key in demands.keys if key.egress in view.position]

@@ -10,6 +10,7 @@ import numpy as np
 from controller.engine.pinned import left, reserved
 from controller.engine.planning import make_plan
 from controller.engine.plans import unroutable
+from controller.engine.protecting import solve
 from controller.engine.view import demand_of, network_of, units_of, view_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import DemandKey, Demands
@@ -81,7 +82,7 @@ def study(
             if name in BASELINES:
                 solution = strategies.baseline(name, network, demand, paths, best)
             else:
-                solution = strategies.solve(name, network, demand, paths)
+                solution = solve(name, fabric, network, demand, paths).solution
             solver, seconds = solution.solver, solution.seconds
             units = buckets.quantise(paths, solution.share, demand, network)
         load, mlu = buckets.evaluate(paths, units, demand, network)

@@ -6,6 +6,7 @@ A plan that differs from one in the store by some weights only is stored as thes
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -79,7 +80,7 @@ def decode_change(base: Plan, data: bytes) -> Plan:
                 **base.load_bps,
                 **{(switch, port): bps for switch, port, bps in document["load_bps"]},
             },
-            certificate=Certificate(**document["certificate"]),
+            certificate=_certificate(**document["certificate"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"stored change of a plan: damaged ({error!r})") from error
@@ -137,7 +138,7 @@ def decode(data: bytes) -> Plan:
             },
             zones={frozenset(names): zone for names, zone in document["zones"]},
             load_bps={(switch, port): bps for switch, port, bps in document["load_bps"]},
-            certificate=Certificate(**document["certificate"]),
+            certificate=_certificate(**document["certificate"]),
             retired=Retired(
                 frozenset(retired["egresses"]),
                 frozenset((egress, tree) for egress, tree in retired["trees"]),
@@ -155,3 +156,7 @@ def decode(data: bytes) -> Plan:
 
 def _pin(egress: list[str], binding: list[str], rivals: list[str], **others: Any) -> Pin:
     return Pin(egress=tuple(egress), binding=tuple(binding), rivals=tuple(rivals), **others)
+
+
+def _certificate(churn: Iterable[tuple[float, float]] = (), **others: Any) -> Certificate:
+    return Certificate(churn=tuple((moved, mlu) for moved, mlu in churn), **others)

@@ -15,6 +15,7 @@ from controller.engine.pin_repair import swap_dead
 from controller.engine.pinned import left, on_primaries
 from controller.engine.placing import Placed, Placement, digests, place
 from controller.engine.plans import zones_of
+from controller.engine.protecting import solve
 from controller.engine.view import (
     demand_of,
     forest_of,
@@ -24,7 +25,7 @@ from controller.engine.view import (
 )
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import Demands
-from controller.optimizer import buckets, forest, strategies
+from controller.optimizer import buckets, forest
 from controller.optimizer.certificate import gap
 from controller.optimizer.enlarge import enlarge
 from controller.optimizer.paths import Paths, normalised, spread, trace
@@ -121,10 +122,19 @@ def make_plan(
     trees = tuple(sorted((*trees, *paths_of_pins.used()), key=lambda t: (t.egress, t.id)))
 
     tell("solving")
-    solution = strategies.solve(strategy, network, demand, paths, wider.share)
+    solved = solve(strategy, fabric, network, demand, paths, wider.share)
+    solution = solved.solution
     tell("rounding weights")
     units = buckets.quantise(paths, solution.share, demand, network)
     load, mlu = buckets.evaluate(paths, units, demand, network)
+    certificate = Certificate(
+        strategy,
+        solution.solver,
+        mlu,
+        min(solution.bound, mlu),
+        gap(mlu, solution.bound),
+        solution.seconds,
+    )
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)
     zones = _zones(admitted(demands, placement.refused), previous, held.zones)
     return Plan(
@@ -135,14 +145,7 @@ def make_plan(
         weights=_weights(demands, grown, paths, units),
         zones=zones,
         load_bps=_by_port(fabric, load[: len(fabric.arcs)] + pinned),
-        certificate=Certificate(
-            strategy,
-            solution.solver,
-            mlu,
-            min(solution.bound, mlu),
-            gap(mlu, solution.bound),
-            solution.seconds,
-        ),
+        certificate=solved.audited(certificate, network, demand, paths, units),
         retired=retired(held, planned, trees, zones),
         pins=pins,
         asked=digests(demands.flows),

@@ -79,12 +79,21 @@ class Crossings:
         dead[self._crossing(np.flatnonzero(~up))] = True
         crossing = self._crossing(changed)
         who = np.unique(np.searchsorted(self.first, crossing, "right") - 1)
-        keys = list(base.weights)
-        for d in who.tolist():
+        first, last_path = self.first[who], self.first[who + 1]
+        # Of all of them at once: this is what a failed link waits for.
+        count = last_path - first
+        end = np.cumsum(count)
+        paths = np.arange(count.sum()) + np.repeat(first - (end - count), count)
+        trees, gone = self.tree[paths].tolist(), dead[paths].tolist()
+        keys = tuple(base.weights)
+        for d, begin, stop in zip(who.tolist(), (end - count).tolist(), end.tolist(), strict=True):
             key = keys[d]
             row = base.weights[key]
-            paths = slice(self.first[d], self.first[d + 1])
-            living = sorted(self.tree[paths][~dead[paths]].tolist())
+            living = [
+                tree
+                for tree, lost in zip(trees[begin:stop], gone[begin:stop], strict=True)
+                if not lost
+            ]
             if living and not row.keys() <= set(living):
                 weights[key] = _moved(row, living)
             else:
@@ -114,13 +123,15 @@ def _moved(row: Row, living: list[int]) -> Row:
     """The units of ``row`` on living trees only, in proportion to what they have; by largest
     remainder, of equal ones the lower tree."""
     total = sum(row.values())
-    share = [row.get(tree, 0) for tree in living]
+    weighted = sorted([tree for tree in living if tree in row])
+    share = [row[tree] for tree in weighted]
+    if not share:
+        weighted, share = sorted(living), [1] * len(living)
     whole = sum(share)
-    if not whole:
-        share, whole = [1] * len(living), len(living)
     units = [total * s // whole for s in share]
-    rest = [total * s % whole for s in share]
-    by_rest = sorted(range(len(living)), key=lambda i: (-rest[i], i))
-    for i in by_rest[: total - sum(units)]:
-        units[i] += 1
-    return {tree: n for tree, n in zip(living, units, strict=True) if n}
+    more = total - sum(units)
+    if more:
+        rest = [total * s % whole for s in share]
+        for i in sorted(range(len(rest)), key=rest.__getitem__, reverse=True)[:more]:
+            units[i] += 1
+    return {tree: n for tree, n in zip(weighted, units, strict=True) if n}

@@ -12,9 +12,11 @@ from controller.dataplane.ingress import respread
 from controller.engine import plan_codec
 from controller.engine.commands import FindBlackHoles, PlanKind, PlanRequest
 from controller.engine.events import BlackHolesFound, Compiled, Forecast, PlanMade, Respread
-from controller.engine.judging import evaluate, worth_committing
+from controller.engine.judging import evaluate, used, worth_committing
 from controller.engine.planning import make_plan
 from controller.engine.plans import differ_in_weights_only
+from controller.engine.pricing import priced
+from controller.engine.protecting import PROTECTING
 from controller.engine.repair import Crossings
 from controller.optimizer.certificate import gap
 from controller.optimizer.plan import Certificate, Plan
@@ -38,6 +40,9 @@ def make(request: PlanRequest) -> PlanMade:
     if previous is None:
         compiled = _compiled(request, plan)
         return PlanMade(request.id, plan, compiled, body=plan_codec.body(plan))
+    if differ_in_weights_only(previous, plan):
+        same = replace(plan, egresses=previous.egresses, trees=previous.trees)
+        plan = _worth_its_churn(previous, same, request)
     worth = worth_committing(previous, plan, fabric, demands, link_state, request.least_gain)
     running = _forecast(previous, plan.certificate, request)
     if request.sticky and not worth:
@@ -53,6 +58,20 @@ def make(request: PlanRequest) -> PlanMade:
         plan = replace(plan, egresses=(), trees=(), zones={})
         return PlanMade(request.id, plan, Respread(groups), worth, running, body)
     return PlanMade(request.id, plan, _compiled(request, plan), worth, running, body)
+
+
+def _worth_its_churn(previous: Plan, best: Plan, request: PlanRequest) -> Plan:
+    """As much of ``best`` as is; all of it where it uses a link that is back, or defends against
+    failures, which the price says nothing of."""
+    snapshots = request.fabric, request.demands
+    if request.strategy in PROTECTING:
+        return best
+    plan = priced(previous, best, *snapshots, request.link_state)
+    if not request.least_gain and used(best, *snapshots) - used(plan, *snapshots):
+        certificate = replace(plan.certificate, mlu=best.certificate.mlu, gap=best.certificate.gap)
+        moved = certificate.churn[-1][0]
+        return replace(best, certificate=replace(certificate, moved=moved))
+    return plan
 
 
 def find_black_holes(asked: FindBlackHoles) -> BlackHolesFound:

@@ -165,9 +165,11 @@ STRATEGIES = (
     "exact",
     *("ecmp", "equal-split", "wcmp", "pop", "ssdo"),
     *("ecmp-hash", "round-robin", "least-loaded"),
+    *("protect-link", "protect-node", "protect-srlg"),
 )
-"""How plans can be made, by the names of ``controller.optimizer.strategies``, which this room may
-not import. The first is what is used where nobody says."""
+"""How plans can be made, by the names of ``controller.optimizer.strategies`` and of
+``controller.engine.protecting``, which this room may not import. The first is what is used where
+nobody says."""
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,17 @@ def plan_summary(plan: Plan, committed: bool) -> pb.Plan:
             bound=certificate.bound,
             gap=certificate.gap,
             seconds=certificate.seconds,
+            churn=[pb.Churn(moved=moved, mlu=mlu) for moved, mlu in certificate.churn],
+            moved=certificate.moved,
+            proof=certificate.proof,
+            failure=pb.FailureCertificate(
+                name=certificate.failure,
+                mlu=certificate.failed_mlu,
+                bound=certificate.failed_bound,
+                cut_off_bps=certificate.cut_off_bps,
+            )
+            if certificate.failure
+            else None,
         ),
     )
 

@@ -80,6 +80,13 @@ class Certificate:
     """How good the plan is on the snapshots it was made from; see ``problem.Solution``.
 
     ``mlu`` is of the integer bucket weights as installed, so ``gap`` includes their rounding.
+
+    ``churn``: (share of the hash slots moved, MLU then) on the way from the weights before to the
+    best ones, of which ``moved`` were worth it. ``proof``: what a second solver made of it; empty
+    while nobody has asked. Of plans made against failures, ``failed_mlu`` is the MLU after the
+    worst of them alone, ``failure``, when demands have turned to their other trees;
+    ``failed_bound`` no weights of these trees are below after some failure, however traffic turns;
+    ``cut_off_bps`` is the most that any of them leaves without a way.
     """
 
     strategy: str
@@ -88,6 +95,13 @@ class Certificate:
     bound: float
     gap: float
     seconds: float
+    moved: float = 0.0
+    churn: tuple[tuple[float, float], ...] = ()
+    proof: str = ""
+    failure: str = ""
+    failed_mlu: float = 0.0
+    failed_bound: float = 0.0
+    cut_off_bps: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -366,20 +366,48 @@ class Plan(_message.Message):
     def __init__(self, id: _Optional[int] = ..., certificate: _Optional[_Union[Certificate, _Mapping]] = ..., placements: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ..., committed: bool = ...) -> None: ...
 
 class Certificate(_message.Message):
-    __slots__ = ("strategy", "solver", "mlu", "bound", "gap", "seconds")
+    __slots__ = ("strategy", "solver", "mlu", "bound", "gap", "seconds", "churn", "moved", "proof", "failure")
     STRATEGY_FIELD_NUMBER: _ClassVar[int]
     SOLVER_FIELD_NUMBER: _ClassVar[int]
     MLU_FIELD_NUMBER: _ClassVar[int]
     BOUND_FIELD_NUMBER: _ClassVar[int]
     GAP_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CHURN_FIELD_NUMBER: _ClassVar[int]
+    MOVED_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
     strategy: str
     solver: str
     mlu: float
     bound: float
     gap: float
     seconds: float
-    def __init__(self, strategy: _Optional[str] = ..., solver: _Optional[str] = ..., mlu: _Optional[float] = ..., bound: _Optional[float] = ..., gap: _Optional[float] = ..., seconds: _Optional[float] = ...) -> None: ...
+    churn: _containers.RepeatedCompositeFieldContainer[Churn]
+    moved: float
+    proof: str
+    failure: FailureCertificate
+    def __init__(self, strategy: _Optional[str] = ..., solver: _Optional[str] = ..., mlu: _Optional[float] = ..., bound: _Optional[float] = ..., gap: _Optional[float] = ..., seconds: _Optional[float] = ..., churn: _Optional[_Iterable[_Union[Churn, _Mapping]]] = ..., moved: _Optional[float] = ..., proof: _Optional[str] = ..., failure: _Optional[_Union[FailureCertificate, _Mapping]] = ...) -> None: ...
+
+class Churn(_message.Message):
+    __slots__ = ("moved", "mlu")
+    MOVED_FIELD_NUMBER: _ClassVar[int]
+    MLU_FIELD_NUMBER: _ClassVar[int]
+    moved: float
+    mlu: float
+    def __init__(self, moved: _Optional[float] = ..., mlu: _Optional[float] = ...) -> None: ...
+
+class FailureCertificate(_message.Message):
+    __slots__ = ("name", "mlu", "bound", "cut_off_bps")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MLU_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    CUT_OFF_BPS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    mlu: float
+    bound: float
+    cut_off_bps: float
+    def __init__(self, name: _Optional[str] = ..., mlu: _Optional[float] = ..., bound: _Optional[float] = ..., cut_off_bps: _Optional[float] = ...) -> None: ...
 
 class GetWiringRequest(_message.Message):
     __slots__ = ()

@@ -44,6 +44,29 @@ async def test_a_killed_worker_is_replaced_and_its_call_made_again(worker: Worke
     assert await worker.run(os.getpid) != first
 
 
+async def test_a_standby_takes_over_from_a_killed_worker_and_is_replaced() -> None:
+    worker = Worker("test", niceness=0, compiles=False, standby=True)
+    await worker.start()
+    keeping = asyncio.ensure_future(worker.keep())
+    try:
+        seen = {await worker.run(os.getpid)}
+        for _ in range(2):
+            await asyncio.wait_for(_standby_of(worker), 60)
+            waiting = next(iter((worker._spare._processes or {}).keys()))  # type: ignore[union-attr]
+            os.kill(await worker.run(os.getpid), signal.SIGKILL)
+            assert await worker.run(os.getpid) == waiting
+            assert waiting not in seen
+            seen.add(waiting)
+    finally:
+        keeping.cancel()
+        worker.stop()
+
+
+async def _standby_of(worker: Worker) -> None:
+    while worker._spare is None:
+        await asyncio.sleep(0.02)
+
+
 async def test_a_call_that_kills_every_worker_is_given_up(worker: Worker) -> None:
     with pytest.raises(BrokenProcessPool):
         await worker.run(os._exit, 1)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps import flags
+from controller.engine.protecting import PROTECTING
 from controller.fabric import model
 from controller.optimizer import certificate, strategies
 from controller.optimizer.baselines import shares
@@ -182,4 +183,4 @@ def test_an_unknown_strategy_is_refused() -> None:
 
 
 def test_the_names_are_the_same_everywhere() -> None:
-    assert tuple(STRATEGIES) == model.STRATEGIES == flags.STRATEGIES
+    assert (*STRATEGIES, *PROTECTING) == model.STRATEGIES == flags.STRATEGIES
