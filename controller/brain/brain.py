@@ -379,7 +379,6 @@ class Brain:
         by_dpid = {engine.fabric.switch_by_name[s].dpid: p for s, p in self._processes.items()}
         known = fabric.switch_by_dpid
         self._processes = {known[d].name: p for d, p in by_dpid.items() if d in known}
-        for_workers = packed(fabric)
         for worker in (self._fast, self._proof, self._second):
             worker.go_on_with(for_workers)
         renamed = renamed_elements(engine.fabric, fabric)

@@ -146,9 +146,11 @@ class Worker:
             _kill(spare)
             raise
         else:
-            # Nothing comes between this and the next call.
-            spare.submit(_take, self._fabric)
-            self._spare = spare
+            # Unless it has taken its place meanwhile. The fabric may be another by now.
+            if spare is not self._pool:
+                self._spare = spare
+                with contextlib.suppress(BrokenProcessPool):
+                    spare.submit(_take, self._fabric)
 
     async def ask(self, function: Callable[[Q], R], asked: Q) -> R:
         """``function(asked)``, where ``asked`` is a dataclass whose ``fabric`` is the worker's. See

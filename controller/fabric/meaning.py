@@ -41,7 +41,10 @@ def meaning(fabric: Fabric) -> Hashable:
             )
             for nic in fabric.nics
         ),
-        frozenset((c.dscp, c.queue) for c in fabric.classes),
+        frozenset(
+            (c.dscp, c.queue, frozenset(c.dscps), c.share, c.ceiling, c.priority, c.lossless)
+            for c in fabric.classes
+        ),
         fabric.default_class.dscp,
         (fabric.gateway_mac, fabric.gateway_ipv4, fabric.gateway_ipv6),
     )

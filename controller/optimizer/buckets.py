@@ -18,6 +18,10 @@ from controller.optimizer.problem import Bools, Demand, Floats, Indices, Ints, N
 LEAST, MOST = 4, 256
 """Units of a demand, powers of two; Open vSwitch has no more slots."""
 MEAN_BUCKETS, MOST_BUCKETS = 8, 32
+FEW_BUCKETS = 2048
+"""Of a whole plan: so many need no saving."""
+FEW_WAYS = 6
+"""On so few, 16 units are nearer to equal shares than many units with one light bucket are."""
 FINE = 1e-3
 """No unit need be lighter than this, as a share of what the worst link carries."""
 SLOTS = 16
@@ -27,7 +31,7 @@ power of two."""
 
 FIRST, SHARPER, SHARPEST = 4.0, 2.0, 1e-4
 """Sharpness in units of log(arcs): at first, its growth in a round, and one over it at last."""
-SWEEPS, TRIES = 4, 8
+ROUNDS, SWEEPS, TRIES = 3, 4, 8
 
 
 def quantise(paths: Paths, share: Floats, demand: Demand, network: Network) -> Ints:
@@ -61,20 +65,71 @@ class _Rounding:
         self.top = self._level(self.share * self.rate).max(initial=0.0)
         if self.top > 0:
             self.inverse /= self.top
+        self.budget = max(FEW_BUCKETS, MEAN_BUCKETS * len(self.sizes))
         self.logarithm = float(np.log(max(2, int(np.count_nonzero(capacity)))))
 
     def units(self) -> Indices:
+        """The best of some rounds, each with more units for what crosses links that are worst."""
         totals = self._totals()
-        whole = np.repeat(totals, self.sizes)
-        exact = self.share * whole
-        units: Indices = np.floor(exact + 1e-6).astype(np.int64)
-        most = np.ceil(exact - 1e-6).astype(np.int64)
-        frozen = np.zeros(len(units), bool)
-        self._place(np.ones(len(totals), bool), totals, units, exact, most, frozen)
+        ways = self._ways()
+        best, worst = np.zeros(0, np.int64), np.inf
+        for _ in range(ROUNDS):
+            units = self._rounded(totals.copy())
+            whole = np.repeat(np.add.reduceat(units, self.bounds[:-1]), self.sizes)
+            level = self._level(self.rate / whole * units)
+            if not len(best) or level.max() < worst:
+                best, worst = units, float(level.max())
+            finer = np.where(self._crossing(units, level > 1 + FINE / 2), MOST, totals)
+            too_many = np.minimum(finer, ways).sum() > self.budget
+            if level.max() <= 1 + FINE or too_many or (finer == totals).all():
+                break
+            totals = finer
+        return self._lowest_terms(best)
+
+    def _lowest_terms(self, units: Indices) -> Indices:
+        """Halved while that is the same, down to as many as there are slots at least."""
+        begin = self.bounds[:-1]
+        while True:
+            even = np.logical_and.reduceat(units % 2 == 0, begin)
+            even &= np.add.reduceat(units, begin) > SLOTS
+            if not even.any():
+                return units
+            units = np.where(np.repeat(even, self.sizes), units // 2, units)
+
+    def _rounded(self, totals: Indices) -> Indices:
+        everyone = np.ones(len(totals), bool)
+        units, frozen = self._placed(everyone, totals, np.zeros(len(self.share), np.int64))
+        few = self._inexact(totals, units) & (self._ways() <= FEW_WAYS)
+        if few.any():
+            totals[few] = SLOTS
+            units, frozen = self._placed(few, totals, units)
         if (inexact := self._inexact(totals, units)).any():
+            most = np.zeros(len(units), np.int64)
             self._lighten(np.flatnonzero(inexact), units, most, frozen)
+            exact = self.share * np.repeat(totals, self.sizes)
             self._place(inexact, totals, units, exact, most, frozen)
         return units
+
+    def _placed(self, who: Bools, totals: Indices, units: Indices) -> tuple[Indices, Bools]:
+        exact = self.share * np.repeat(totals, self.sizes)
+        least = np.floor(exact + 1e-6).astype(np.int64)
+        most = np.ceil(exact - 1e-6).astype(np.int64)
+        units = np.where(np.repeat(who, self.sizes), least, units)
+        # What comes out even stays, so that equal shares are kept as they are.
+        frozen = least == most
+        self._place(who, totals, units, exact, most, frozen)
+        return units, frozen
+
+    def _ways(self) -> Indices:
+        """Paths of each demand that have a share."""
+        return np.asarray(np.add.reduceat((self.share > 0).astype(np.int64), self.bounds[:-1]))
+
+    def _crossing(self, units: Indices, links: Bools) -> Bools:
+        """The demands that have units on any of the arcs ``links[A]``."""
+        paths = self.paths
+        crossing = np.zeros(len(paths), bool)
+        crossing[np.repeat(np.arange(len(paths)), paths.hops)[links[paths.arcs]]] = True
+        return np.asarray(np.logical_or.reduceat(crossing & (units > 0), self.bounds[:-1]))
 
     def _totals(self) -> Indices:
         """Units of each demand: one for every so much of utilisation, as little as makes sense, or
@@ -83,12 +138,12 @@ class _Rounding:
         if not size.max() > 0:
             return np.full(len(size), 2 * LEAST)
         octave = np.log2(np.maximum(size, size.max() * 1e-9) / (FINE * self.top))
-        ways = np.add.reduceat((self.share > 0).astype(np.int64), self.bounds[:-1])
+        ways = self._ways()
         low, high = 0.0, max(1.0, float(octave.max()))
         coarser = 0.0
         for _ in range(20):
             buckets = np.minimum(self._by_size(octave - coarser), ways)
-            if buckets.mean() > MEAN_BUCKETS:
+            if buckets.sum() > self.budget:
                 low = coarser
             elif coarser == 0:
                 return self._by_size(octave)
@@ -109,7 +164,7 @@ class _Rounding:
             lightest = begin + int(units[begin:end].argmin())
             if not units[lightest]:
                 units[begin + int(units[begin:end].argmax())] -= 1
-            most[begin:end] = MOST
+            most[begin:end], frozen[begin:end] = MOST, False
             units[lightest] = most[lightest] = 1
             frozen[lightest] = True
 

@@ -99,14 +99,14 @@ async def test_what_is_asked_after_an_edit_is_of_the_new_fabric() -> None:
     before, after = leaf_spine(2, 1, 1), replace(leaf_spine(2, 1, 1), name="edited")
     worker = Worker("test", niceness=0, compiles=True, fabric=before)
     try:
-        first = asyncio.ensure_future(worker.ask(answered, Asked(7, before)))
+        first = asyncio.ensure_future(worker.ask(answered, Asked(before, 7)))
         await asyncio.sleep(0)
         worker.go_on_with(packed(after))
-        assert await worker.ask(answered, Asked(8, after)) == ("edited", 8)
+        assert await worker.ask(answered, Asked(after, 8)) == ("edited", 8)
         assert await first == (before.name, 7)
         # And so in the process that takes the place of a dead one.
         os.kill(await worker.run(os.getpid), signal.SIGKILL)
-        assert await worker.ask(answered, Asked(9, after)) == ("edited", 9)
+        assert await worker.ask(answered, Asked(after, 9)) == ("edited", 9)
     finally:
         worker.stop()
 

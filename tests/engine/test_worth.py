@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from controller.engine import events as ev
 from controller.engine import plan_codec
 from controller.engine.accepted import Accepted
 from controller.engine.commands import PlanKind, PlanRequest
@@ -22,6 +23,7 @@ from controller.intents.demands import Demands
 from controller.optimizer.reservation import Protection
 from controller.telemetry.link_state import LinkState
 from tests.dataplane import fabrics
+from tests.engine.world import World, everyone, fabric
 
 
 def healthy(fabric: Fabric) -> LinkState:
@@ -121,3 +123,30 @@ def test_what_is_too_large_is_not_confirmed_and_says_so(monkeypatch: pytest.Monk
         .plan.certificate.bound
         == plan.certificate.bound
     )
+
+
+def test_a_solve_that_was_cut_short_leaves_the_last_plan_in_force_and_is_tried_again() -> None:
+    network = fabric()
+    world = World(network, everyone(network))
+    world.connect()
+    world.pass_time(2)
+    before = world.engine.plan
+    assert before is not None
+    world.planning = False
+    world.event(ev.IntentsChanged(everyone(network, generation=2)))
+    world.link(network.links[0], live=False)
+    world.pass_time(2)
+    repaired = world.engine.plan
+    assert repaired is not None
+    (request,) = world.unanswered()
+    world.event(ev.PlanFailed(request.id, "BrokenProcessPool: killed"))
+    assert world.engine.plan is repaired
+    assert any("killed" in problem for problem in world.engine.problems())
+    # An answer that comes all the same is nobody's any more.
+    world.answer(request)
+    assert world.engine.plan is repaired
+    world.planning = True
+    world.pass_time(6)
+    assert world.requests[-1].id > request.id
+    assert not world.unanswered()
+    assert not any("killed" in problem for problem in world.engine.problems())

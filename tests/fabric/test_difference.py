@@ -142,7 +142,9 @@ def test_there_is_no_difference_exactly_if_fabrics_are_equal(data: st.DataObject
 
 
 def test_no_field_of_any_element_is_left_out() -> None:
-    text = TEXT.replace("fabric: leaf-spine\n", "fabric: leaf-spine\nclasses: {roce: {dscp: 26}}\n")
+    text = TEXT.replace(
+        "fabric: leaf-spine\n", "fabric: leaf-spine\nclasses: {roce: {dscp: 26, queue: 1}}\n"
+    )
     one = fabric(text)
     nic, link, switch = one.hosts[0].nics[0], one.links[0], one.switches[0]
     accelerator, traffic_class = one.hosts[0].accelerators[0], one.classes[0]
@@ -155,7 +157,7 @@ def test_no_field_of_any_element_is_left_out() -> None:
         | {"a", "b", "latency_s", "srlgs", "medium", "bfd"}
         | {"dpid", "role", "pod", "site", "flow_limit", "group_limit", "ovsdb"}
         | {"kind", "model", "nic", "domain"}
-        | {"dscp", "queue"}
+        | {"dscp", "other_dscps", "queue", "share", "ceiling", "priority", "lossless"}
         | {"gateway_mac", "gateway_ipv4", "gateway_ipv6", "strategy"}
     ), "tell the new field in controller/fabric/fields.py, and here"
     assert (
