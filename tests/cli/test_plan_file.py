@@ -46,7 +46,7 @@ def test_the_half_link_binds_and_the_plan_goes_around_it(traffic: Any) -> None:
     ecmp, auto = found["plans"][1], found["plans"][0]
     # 30M over 50M + 25M; ECMP puts 15M on the 25M.
     assert auto["bound"] == pytest.approx(0.4)
-    assert ecmp["mlu"] == pytest.approx(0.6)
+    assert ecmp["mlu"] == pytest.approx(0.6, rel=0.02)
     assert 0.4 <= auto["mlu"] < 0.43, "no more than the rounding of weights is lost"
     assert auto["gap"] == pytest.approx(auto["mlu"] / 0.4 - 1)
     why = found["bound"]
@@ -56,7 +56,7 @@ def test_the_half_link_binds_and_the_plan_goes_around_it(traffic: Any) -> None:
     part = {(d["from"], *d["to"]): d["part"] for d in why["largest"]}
     assert part == {("leaf1", "leaf2"): pytest.approx(0.6), ("leaf1", "leaf3"): pytest.approx(0.4)}
     load = {link["sender"]: link for link in found["links"]}
-    assert load["leaf1:12"]["before_bps"] == pytest.approx(15e6)
+    assert load["leaf1:12"]["before_bps"] == pytest.approx(15e6, rel=0.02)
     assert load["leaf1:12"]["after_bps"] < 11e6
     assert load["leaf1:11"]["after_bps"] + load["leaf1:12"]["after_bps"] == pytest.approx(30e6)
     assert found["fair_rates"] is None
