@@ -10,8 +10,7 @@ from controller.engine.rollout import LINGER_S, Rollout
 
 Messages = Mapping[Phase, Mapping[str, tuple[bytes, ...]]]
 MOVE: Messages = {Phase.INGRESS_GROUPS: {"leaf1": (b"group",)}}
-REMessages = Mapping[Phase, Mapping[str, tuple[bytes, ...]]]
-MOVE: Messages = {Phase.REMOVE_FLOWS: {"spine1": (b"flow",)}}
+REMOVE: Messages = {Phase.REMOVE_FLOWS: {"spine1": (b"flow",)}}
 NAMES = ("leaf1", "spine1")
 
 
