@@ -27,7 +27,7 @@ MESSAGE_TIMEOUT_S = 0.05
 by its session."""
 READING_S = 5.0
 """So long a change waits for switches that are being read, or soon will be because they have just
-failed a change: the others may build on what these still lack."""
+failed a change or lost their session: the others may build on what these still lack."""
 PATIENCE = 2
 """One that fails more often than this in a row holds up nobody any more."""
 ENTRIES_AT_A_TIME = 1000
@@ -361,7 +361,7 @@ class Reconciler:
         often switches come and go."""
         if starting and not all(record.connects for record in self.records.values()):
             return True
-        if not any(map(_is_about_to_be_known, self.records.values())):
+        if not any(_is_about_to_be_known(r, now) for r in self.records.values()):
             return False
         if self._held_since_s is None:
             self._held_since_s = now
@@ -440,9 +440,15 @@ class Reconciler:
         return out
 
 
-def _is_about_to_be_known(record: SwitchRecord) -> bool:
-    failed = record.state is SwitchState.FAILED and record.failures <= PATIENCE
-    return failed or record.state is SwitchState.READING
+def _is_about_to_be_known(record: SwitchRecord, now: float) -> bool:
+    match record.state:
+        case SwitchState.READING:
+            return True
+        case SwitchState.FAILED:
+            return record.failures <= PATIENCE
+        case SwitchState.ABSENT:
+            return record.connects > 0 and now - record.since_s < READING_S
+    return False
 
 
 def _patience_s(messages: int) -> float:

@@ -181,6 +181,19 @@ def test_others_do_not_build_on_what_a_switch_has_just_refused() -> None:
     assert world.engine.reconciler.records["spine1"].state is SwitchState.FAILED
 
 
+def test_others_do_not_build_on_a_switch_that_has_just_lost_its_session() -> None:
+    world = World(network := fabric(), {})
+    world.connect()
+    world.pass_time(1)
+    world.disconnect("spine1")
+    world.sent.clear()
+    world.event(ev.IntentsChanged(everyone(network)))
+    world.pass_time(1)
+    assert not world.sent
+    world.connect("spine1")
+    assert world.engine.committed
+
+
 def test_a_dead_link_loses_its_weight_without_a_solver() -> None:
     world = World(network := fabric(), everyone(network))
     world.connect()
