@@ -124,8 +124,8 @@ class Edit:
         )
 
     def _means(self, means: Compiled | Respread) -> Compiled | Respread:
-        """Without what is for switches that have gone: nobody is to be sent it, and another may have
-        such a name some day. Crossings stay those of the old fabric."""
+        """Without what is for switches that have gone: nobody is to be sent it, and another may
+        have such a name some day. Crossings stay those of the old fabric."""
         if isinstance(means, Respread):
             return Respread(self.of_switches(means.groups))
         return replace(means, tables=self.of_switches(means.tables))
