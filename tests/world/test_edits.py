@@ -312,6 +312,37 @@ def test_a_switch_of_a_new_name_is_known_after_a_restart() -> None:
     assert held(again) == held(world)
 
 
+def test_what_is_stored_for_a_switch_that_goes_meanwhile_is_sent_to_nobody() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    gone = before.links[-1].a.switch
+    after = replace(
+        before,
+        switches=tuple(s for s in before.switches if s.name != gone),
+        links=tuple(link for link in before.links if gone not in (link.a.switch, link.b.switch)),
+        hosts=before.hosts[:-1],
+    )
+    world = at_rest(before, before)
+    world.queues["store"].hold(3.0)
+    world.want({**ALL, "two": Connectivity(Selector(hosts=("h1", "h2")))})
+    pause(world, 1.0)
+    world.edit(after)
+    world.queues["proof"].hold(10.0)
+    pause(world, 4.0)
+    plan = world.engine.plan
+    assert plan is not None and gone in {key.ingress for key in plan.weights}
+    world.hardware.set_link(before.links[0].name, False)
+    rest(world)
+    assert held(world) == {
+        after.switch_by_name[n].dpid: tables for n, tables in world.desired().items()
+    }
+
+
+def pause(world: World, seconds: float) -> None:
+    until = world.now + seconds
+    while world.now < until:
+        world.step()
+
+
 def test_a_link_that_has_come_is_used() -> None:
     before = fabrics.leaf_spine(3, 2, 1)
     editor = Editor(before, random.Random(1))
