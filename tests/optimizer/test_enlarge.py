@@ -101,7 +101,9 @@ def test_no_trees_are_added_once_weights_alone_leave_links_idle() -> None:
     asked = demand((a, b, 20.0 if (a, b) == (0, 1) else 0.1) for a in range(6) for b in range(6))
     few = grow(net, members, 4)
     best = solve(net, few, asked).mlu
-    one = np.zeros(len(trace(net, few, asked)))
+    paths = trace(net, few, asked)
+    one = np.zeros(len(paths))
+    one[paths.starts] = 1.0
     wider = enlarge(net, members, few, asked, one, idle=best * 1.05)
     assert wider.forest is few
     assert wider.mlu <= best * 1.05
