@@ -261,7 +261,7 @@ class Reconciler:
         late = {c.switch for c in self._single.values() if now > c.give_up_s}
         for switch in sorted(late):
             out += self._fail(switch, NO_ANSWER, now)
-        if self._rollout is not None and now > self._give_up_s:
+        if self._rollout is not None and now > self._give_up_s and self._rollout.waiting_for:
             out += self._abandon(self._rollout.waiting_for, NO_ANSWER, now)
         return out
 
@@ -275,7 +275,8 @@ class Reconciler:
                 return self._continue()
             rollout = self._rollout
             assert rollout is not None
-            batches = rollout.advance()
+            is_old = any(self._want(s) is not t for s, t in rollout.desired.items())
+            batches = rollout.advance(now, is_old)
             out: list[Command] = [self._send(batch, rollout.plan_id) for batch in batches]
             if batches and rollout.phases_left:
                 longest = max(len(batch.messages) for batch in batches)
