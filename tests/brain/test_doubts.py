@@ -44,7 +44,17 @@ async def test_one_plan_at_a_time_is_doubted_and_none_of_another_fabric(
     engine = SimpleNamespace(fabric=fabric, handle=lambda event, now: [])
     second, none = Slow(), cast(Any, None)
     brain = Brain(
-        cast(Any, engine), *[none] * 4, "", 1, none, none, cast(Any, second), none, "auto"
+        cast(Any, engine),
+        book=none,
+        wanted=none,
+        drains=none,
+        store=none,
+        plan_key="",
+        epoch=1,
+        fast=none,
+        proof=none,
+        second=cast(Any, second),
+        ovsdb=none,
     )
     brain._doubt(replace(request, fabric=replace(fabric)), plan)
     await asyncio.sleep(0)
