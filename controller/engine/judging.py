@@ -19,6 +19,8 @@ from controller.optimizer.plan import Certificate, Plan
 from controller.telemetry.link_state import Floats, LinkState
 
 ABSOLUTE_GAIN = 0.02
+NOTICED = 0.01
+"""Of the worst link: less is not worth a message, however few slots it moves."""
 
 
 def evaluate(
@@ -75,10 +77,10 @@ def worth_committing(
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
     better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
-    5 % of itself for all slots moved (see ``churn``), in proportion for fewer, and by more than
-    ``least_gain``; where that is 0, also when a link is used that was idle:
-    one that is back is counted on again, however little there is to carry just now. Of plans
-    against failures it is the MLU after the worst of these that counts.
+    5 % of itself for all slots moved (see ``churn``), in proportion for fewer but for the first
+    per cent, and by more than ``least_gain``; where that is 0, also when a link is used that was
+    idle: one that is back is counted on again, however little there is to carry just now.
+    Of plans against failures it is the MLU after the worst of these that counts.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
         return True
@@ -101,7 +103,7 @@ def worth_committing(
             certified(plan, blank, fabric, demands, link_state) for plan in (current, candidate)
         )
     )
-    price = churn.PRICE * now * (candidate.certificate.moved or 1.0)
+    price = now * max(NOTICED, churn.PRICE * (candidate.certificate.moved or 1.0))
     return now - then > max(least_gain, price)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 
 from controller.dataplane.tables import Phase, SwitchTables, Updates
 from controller.engine.rollout import LINGER_S, Rollout
 
-MOVE = {Phase.INGRESS_GROUPS: {"leaf1": (b"group",)}}
-REMOVE = {Phase.REMOVE_FLOWS: {"spine1": (b"flow",)}}
+Messages = Mapping[Phase, Mapping[str, tuple[bytes, ...]]]
+MOVE: Messages = {Phase.INGRESS_GROUPS: {"leaf1": (b"group",)}}
+REMOVE: Messages = {Phase.REMOVE_FLOWS: {"spine1": (b"flow",)}}
 NAMES = ("leaf1", "spine1")
 
 
-def rollout(messages: dict[Phase, dict[str, tuple[bytes, ...]]]) -> Rollout:
+def rollout(messages: Messages) -> Rollout:
     return Rollout(1, Updates(messages), dict.fromkeys(NAMES, SwitchTables()), count().__next__)
 
 
@@ -24,7 +26,7 @@ def sent(rollout: Rollout, now: float, is_urgent: bool = False) -> list[Phase]:
 
 
 def test_removals_wait_for_packets_that_were_sent_before_the_last_answer() -> None:
-    moving = rollout(MOVE | REMOVE)
+    moving = rollout({**MOVE, **REMOVE})
     assert sent(moving, 5.0) == [Phase.INGRESS_GROUPS]
     assert not sent(moving, 6.0)
     assert not sent(moving, 6.0 + 0.9 * LINGER_S)
@@ -34,10 +36,10 @@ def test_removals_wait_for_packets_that_were_sent_before_the_last_answer() -> No
 
 
 def test_they_do_not_hold_up_what_is_wanted_by_now() -> None:
-    moving = rollout(MOVE | REMOVE)
+    moving = rollout({**MOVE, **REMOVE})
     assert sent(moving, 5.0) == [Phase.INGRESS_GROUPS]
     assert sent(moving, 5.0, is_urgent=True) == [Phase.REMOVE_FLOWS]
 
 
 def test_alone_they_wait_for_nothing() -> None:
-    assert sent(rollout(dict(REMOVE)), 5.0) == [Phase.REMOVE_FLOWS]
+    assert sent(rollout(REMOVE), 5.0) == [Phase.REMOVE_FLOWS]

@@ -18,6 +18,8 @@ from controller.fabric.model import Fabric, Link
 from controller.optimizer.plan import Plan
 from tests.engine.world import World, everyone
 
+pytestmark = pytest.mark.once
+
 
 @cache
 def network(k: int) -> Fabric:

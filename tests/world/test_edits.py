@@ -28,6 +28,8 @@ from tests.world.edits import COSMETIC, KINDS, Editor, hardware_of
 from tests.world.probes import Probe
 from tests.world.world import CONVERGE_S, SETTLED_S, World
 
+pytestmark = pytest.mark.once
+
 ALL: Mapping[str, IntentSpec] = {"all": Connectivity(Selector(all=True))}
 NETWORKS: Mapping[str, Callable[[], Fabric]] = {
     "leaf-spine": lambda: fabrics.leaf_spine(3, 2, 1),
