@@ -24,6 +24,8 @@ FEW_WAYS = 6
 """On so few, 16 units are nearer to equal shares than many units with one light bucket are."""
 FINE = 1e-3
 """No unit need be lighter than this, as a share of what the worst link carries."""
+BEARABLE = 1.01
+"""Of the worst link: beyond that other units are tried."""
 SLOTS = 16
 """Open vSwitch spreads a group over at least these, or over the power of two that gives the
 lightest bucket one: weights that sum to more are exact if the lightest divides all others and is a
@@ -84,6 +86,12 @@ class _Rounding:
             if level.max() <= 1 + FINE or too_many or (finer == totals).all():
                 break
             totals = finer
+        # Where shares are very unequal, what many units must divide by costs more than it gives.
+        coarse = np.full(len(totals), SLOTS)
+        if worst > BEARABLE and np.minimum(coarse, ways).sum() <= self.budget:
+            units = self._rounded(coarse)
+            if self._level(self.rate / SLOTS * units).max() < worst:
+                best = units
         return self._lowest_terms(best)
 
     def _lowest_terms(self, units: Indices) -> Indices:

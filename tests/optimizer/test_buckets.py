@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from controller.emulator.groups import hash_slots
-from controller.optimizer import buckets
+from controller.optimizer import buckets, portfolio
 from controller.optimizer.forest import grow
 from controller.optimizer.instances import INSTANCES
+from controller.optimizer.paths import trace
 from controller.optimizer.problem import Demand, Forest, Network
 from tests.optimizer.graphs import demand, leaf_spine, solve, table
 from tests.optimizer.test_linear import instances
@@ -92,3 +93,22 @@ def test_rounding_loses_less_than_a_per_cent_of_a_fabric(name: str) -> None:
     assert mlu <= 1.01 * solution.mlu
     used = np.bincount(solution.paths.demand, weights > 0)
     assert used[used > 0].mean() <= 8
+
+
+@pytest.mark.parametrize("seed", [6, 8, 12, 21, 24])
+def test_links_that_differ_200_fold_are_not_filled_by_single_units(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    leaves, spines = int(random.integers(2, 7)), int(random.integers(1, 60))
+    network = leaf_spine(leaves, spines, 1.0)
+    network.capacity_bps[:] *= np.repeat(
+        random.choice([1, 2, 0.01, 0.3], len(network.tail) // 2), 2
+    )
+    if seed % 3 == 0:
+        network.capacity_bps[:] *= np.repeat(random.random(len(network.tail) // 2) > 0.2, 2)
+    pairs = [(a, b) for a in range(leaves) for b in range(leaves) if a != b]
+    asked = demand([(a, b, float(random.lognormal(0, 2))) for a, b in pairs])
+    paths = trace(network, grow(network, [[leaf] for leaf in range(leaves)], 8), asked)
+    solution = portfolio.solve(network, asked, paths)
+    units = buckets.quantise(paths, solution.share, asked, network)
+    # Half of what is lost where all demands have so many units as divide by everything (2.2).
+    assert buckets.evaluate(paths, units, asked, network)[1] < 1.25 * solution.mlu
