@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
@@ -241,20 +242,24 @@ class Brain:
         now = time.monotonic()
         if plan.certificate.solver != "descent" or now < self._doubt_at_s:
             return
+        if request.fabric is not self._engine.fabric:
+            return  # the worker knows the newest alone
         if not plan.trees and request.previous is not None:
             previous = request.previous
             plan = replace(plan, egresses=previous.egresses, trees=previous.trees)
-        self._doubt_at_s = now + DOUBT_PAUSE_S
+        self._doubt_at_s = math.inf
         doubt = Doubt(request.fabric, request.demands, request.link_state, plan)
-        self._spawn(self._prove(doubt))
+        self._spawn(self._prove(doubt, now + DOUBT_PAUSE_S))
 
-    async def _prove(self, doubt: Doubt) -> None:
+    async def _prove(self, doubt: Doubt, next_at_s: float) -> None:
         try:
             proof = await self._second.ask(prove, doubt)
         except Exception as error:
             _log.error("a plan could not be confirmed", exc_info=error)
         else:
             self._handle(proof)
+        finally:
+            self._doubt_at_s = next_at_s
 
     async def _find_black_holes(self, asked: cmd.FindBlackHoles) -> None:
         try:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from controller.optimizer.instances import Instance
 
 QUICK = ("ft8_a2a", "ft16_a2a", "ls512_rail", "ls512_moe", "ls512_os")
-BASELINES = tuple(name for name in STRATEGIES if name not in ("auto", "exact"))
+BASELINES = tuple(
+    name for name in STRATEGIES if name not in ("auto", "exact") and "protect" not in name
+)
 PEERS = ("heald", "glop", "pdlp", *BASELINES)
 
 

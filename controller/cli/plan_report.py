@@ -13,6 +13,7 @@ from controller.engine.shortages import lacks
 from controller.fabric.model import Arc
 from controller.intents import words
 from controller.intents.demands import DemandKey
+from controller.optimizer.plan import Certificate
 
 MOST_DEMANDS = 100
 """Of those that make the bound, and of those that are cut to fair rates."""
@@ -60,6 +61,7 @@ def report(
             for arc in fabric.arcs
         ],
         "bound": _bound(inputs, study),
+        "failure": _failure(study.plan.certificate),
         "fair_rates": _fair(inputs, study),
         "pinned": {
             "flows": len(study.plan.pins),
@@ -109,6 +111,18 @@ def _bound(inputs: Inputs, study: Study) -> dict[str, Any]:
             }
             for d, part, names in zip(first, why.demand_part.tolist(), whose, strict=False)
         ],
+    }
+
+
+def _failure(certificate: Certificate) -> dict[str, Any] | None:
+    """The worst single one; None where the plan is not made against any."""
+    if not certificate.failure:
+        return None
+    return {
+        "name": certificate.failure,
+        "mlu": certificate.failed_mlu,
+        "bound": certificate.failed_bound,
+        "cut_off_bps": certificate.cut_off_bps,
     }
 
 

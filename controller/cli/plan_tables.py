@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from controller.cli import render
+from controller.cli.certificate import failure_line
 
 FEW = 8
 """Lines of a list that explains something; --json has more."""
@@ -19,6 +20,8 @@ def show(report: Mapping[str, Any], links: int) -> None:
     out = render.console()
     _head(out, report)
     out.print(_plans(report))
+    if failure := report["failure"]:
+        out.print(f"{report['after']}, {failure_line(**failure)}", soft_wrap=True)
     out.print()
     _links(out, report, links)
     _bound(out, report)

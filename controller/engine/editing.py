@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from controller.engine.accepted import Accepted
+from controller.engine.events import Compiled, Respread
 from controller.engine.names import Names, everybody
 from controller.engine.placing import digests
 from controller.engine.repair import Crossings, Repaired
@@ -117,10 +118,17 @@ class Edit:
             base=base,
             crossings=self._crossings(accepted.crossings),
             demands=names.demands(accepted.demands),
-            means=names.means(accepted.means),
+            means=self._means(accepted.means),
             moved=moved,
             fabric=self.after if self.cosmetic and tables_of is self.before else tables_of,
         )
+
+    def _means(self, means: Compiled | Respread) -> Compiled | Respread:
+        """Without what is for switches that have gone: nobody is to be sent it, and another may
+        have such a name some day. Crossings stay those of the old fabric."""
+        if isinstance(means, Respread):
+            return Respread(self.of_switches(means.groups))
+        return replace(means, tables=self.of_switches(means.tables))
 
     def _crossings(self, crossings: Crossings) -> Crossings:
         parts: list[Any] = [

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from controller.engine.pinned import left, reserved
+from controller.engine.protecting import audited
 from controller.engine.repair import reweigh_dead
 from controller.engine.view import demand_of, units_of, view_of
 from controller.fabric.model import Fabric
 from controller.intents.demands import Demands
 from controller.optimizer import buckets, churn, paths
-from controller.optimizer.plan import Plan
+from controller.optimizer.certificate import gap
+from controller.optimizer.plan import Certificate, Plan
 from controller.telemetry.link_state import Floats, LinkState
 
 ABSOLUTE_GAIN = 0.02
+NOTICED = 0.01
+"""Of the worst link: less is not worth a message, however few slots it moves."""
 
 
 def evaluate(
@@ -26,6 +31,21 @@ def evaluate(
     Pins are in the load; the MLU is of everything else on what they leave. What a dead tree should
     carry goes to the demand's other trees, as local repair does.
     """
+    certificate, load = certified(plan, plan.certificate, fabric, demands, link_state, False)
+    return certificate.mlu, load
+
+
+def certified(
+    plan: Plan,
+    best: Certificate,
+    fabric: Fabric,
+    demands: Demands,
+    link_state: LinkState | None,
+    failures: bool = True,
+) -> tuple[Certificate, Floats]:
+    """``best``, which is of other weights for the same, as it would be of the plan's, and the load
+    of each arc, see :func:`evaluate`; ``failures``: and with what single ones leave, where its
+    strategy plans against them."""
     view = view_of(plan, fabric, link_state)
     keys = [
         (key, rate)
@@ -38,7 +58,11 @@ def evaluate(
     traced = paths.trace(network, view.forest, demand)
     units = units_of(plan, [k for k, _ in keys], view.forest, traced)
     load, mlu = buckets.evaluate(traced, units, demand, network)
-    return mlu, load[: len(fabric.arcs)] + pinned
+    bound = min(best.bound, mlu)
+    certificate = replace(best, mlu=mlu, bound=bound, gap=gap(mlu, bound))
+    if failures:
+        certificate = audited(certificate, fabric, network, demand, traced, units)
+    return certificate, load[: len(fabric.arcs)] + pinned
 
 
 def worth_committing(
@@ -53,9 +77,10 @@ def worth_committing(
 
     Always when the current plan lacks a demand or weighs a dead tree that the candidate serves
     better, or has trees, egresses, zones or pins that differ; else when the MLU falls by more than
-    5 % of itself for all slots moved (see ``churn``), in proportion for fewer, and by more than
-    ``least_gain``; where that is 0, also when a link is used that was idle:
-    one that is back is counted on again, however little there is to carry just now.
+    5 % of itself for all slots moved (see ``churn``), in proportion for fewer but for the first
+    per cent, and by more than ``least_gain``; where that is 0, also when a link is used that was
+    idle: one that is back is counted on again, however little there is to carry just now.
+    Of plans against failures it is the MLU after the worst of these that counts.
     """
     if candidate.zones != current.zones or candidate.egresses != current.egresses:
         return True
@@ -71,9 +96,14 @@ def worth_committing(
         return False
     if not least_gain and used(candidate, fabric, demands) - used(current, fabric, demands):
         return True
-    now, _ = evaluate(current, fabric, demands, link_state)
-    then, _ = evaluate(candidate, fabric, demands, link_state)
-    price = churn.PRICE * now * (candidate.certificate.moved or 1.0)
+    blank = replace(candidate.certificate, failed_mlu=0.0)
+    now, then = (
+        max(certificate.mlu, certificate.failed_mlu)
+        for certificate, _ in (
+            certified(plan, blank, fabric, demands, link_state) for plan in (current, candidate)
+        )
+    )
+    price = now * max(NOTICED, churn.PRICE * (candidate.certificate.moved or 1.0))
     return now - then > max(least_gain, price)
 
 

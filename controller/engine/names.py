@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from controller.engine.events import Compiled, Respread, WantedIntent
+from controller.engine.events import WantedIntent
 from controller.fabric.meaning import digest
 from controller.fabric.model import AttachmentSet, Fabric
 from controller.intents.demands import DemandKey, Demands, PinnedFlow, Reach
@@ -150,12 +150,6 @@ class Names:
             peers=self._nics(intent.peers),
             flows=tuple(sorted(map(self._flow, intent.flows), key=lambda flow: flow.id)),
         )
-
-    def means(self, means: Compiled | Respread) -> Compiled | Respread:
-        """Crossings stay those of the old fabric."""
-        if isinstance(means, Respread):
-            return Respread(self.by_switch(means.groups))
-        return replace(means, tables=self.by_switch(means.tables))
 
 
 def _renamed(before: Mapping[str, Identity], after: Mapping[str, Identity]) -> dict[str, str]:

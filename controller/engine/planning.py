@@ -15,7 +15,7 @@ from controller.engine.pin_repair import swap_dead
 from controller.engine.pinned import left, on_primaries
 from controller.engine.placing import Placed, Placement, digests, place
 from controller.engine.plans import zones_of
-from controller.engine.protecting import solve
+from controller.engine.protecting import audited, solve
 from controller.engine.view import (
     demand_of,
     forest_of,
@@ -134,6 +134,7 @@ def make_plan(
         min(solution.bound, mlu),
         gap(mlu, solution.bound),
         solution.seconds,
+        failed_bound=solved.bound,
     )
     planned = tuple(PlannedEgress(numbers[egress], egress) for egress in egresses)
     zones = _zones(admitted(demands, placement.refused), previous, held.zones)
@@ -145,7 +146,7 @@ def make_plan(
         weights=_weights(demands, grown, paths, units),
         zones=zones,
         load_bps=_by_port(fabric, load[: len(fabric.arcs)] + pinned),
-        certificate=solved.audited(certificate, network, demand, paths, units),
+        certificate=audited(certificate, fabric, network, demand, paths, units),
         retired=retired(held, planned, trees, zones),
         pins=pins,
         asked=digests(demands.flows),

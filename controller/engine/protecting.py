@@ -25,28 +25,35 @@ PROTECTING: Mapping[str, Protection] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solved:
-    """``bound``: see ``Certificate.failed_bound``; without ``failures`` there is none."""
+    """``bound``: see ``Certificate.failed_bound``."""
 
     solution: Solution
-    failures: Sequence[Failure] = ()
     bound: float = 0.0
 
-    def audited(
-        self, certificate: Certificate, network: Network, demand: Demand, paths: Paths, units: Ints
-    ) -> Certificate:
-        """The certificate of the bucket weights ``units[P]``, with what failures leave of them."""
-        if not self.failures:
-            return certificate
-        share = normalised(paths, units.astype(float), spread(paths, by_capacity=True))
-        found = audit(network, demand, paths, share, [each.arcs for each in self.failures])
-        worst = self.failures[int(found.mlu.argmax())]
-        return replace(
-            certificate,
-            failure=f"{worst.kind} {worst.name}",
-            failed_mlu=float(found.mlu.max()),
-            failed_bound=self.bound,
-            cut_off_bps=float(found.cut_off_bps.max()),
-        )
+
+def audited(
+    certificate: Certificate,
+    fabric: Fabric,
+    network: Network,
+    demand: Demand,
+    paths: Paths,
+    units: Ints,
+) -> Certificate:
+    """The certificate of the bucket weights ``units[P]``, with what those failures leave of them
+    that its strategy plans against."""
+    failures = _failures(certificate.strategy, fabric)
+    if not failures:
+        return certificate
+    share = normalised(paths, units.astype(float), spread(paths, by_capacity=True))
+    found = audit(network, demand, paths, share, [each.arcs for each in failures])
+    worst = failures[int(found.mlu.argmax())]
+    return replace(
+        certificate,
+        failure=f"{worst.kind} {worst.name}",
+        # Less than before it where every failure takes load off the worst link, as ``Robust``.
+        failed_mlu=max(certificate.mlu, float(found.mlu.max())),
+        cut_off_bps=float(found.cut_off_bps.max()),
+    )
 
 
 def solve(
@@ -60,7 +67,11 @@ def solve(
     """Raises ValueError for an unknown strategy."""
     if strategy not in PROTECTING:
         return Solved(strategies.solve(strategy, network, demand, paths, start))
-    failures = single_failures(fabric, PROTECTING[strategy])
-    arcs = [failure.arcs for failure in failures]
+    arcs = [failure.arcs for failure in _failures(strategy, fabric)]
     found = robust.protect(network, demand, paths, arcs, start)
-    return Solved(found.solution, failures, found.bound)
+    return Solved(found.solution, found.bound)
+
+
+def _failures(strategy: str, fabric: Fabric) -> Sequence[Failure]:
+    """None for strategies that do not look at any."""
+    return single_failures(fabric, PROTECTING.get(strategy, Protection.NONE))

@@ -26,8 +26,10 @@ MESSAGE_TIMEOUT_S = 0.05
 """... this much longer for each of its messages. One that answers nothing at all is found sooner,
 by its session."""
 READING_S = 5.0
-"""So long a change waits for switches that are being read: the others may build on what these still
-lack."""
+"""So long a change waits for switches that are being read, or soon will be because they have just
+failed a change or lost their session: the others may build on what these still lack."""
+PATIENCE = 2
+"""One that fails more often than this in a row holds up nobody any more."""
 ENTRIES_AT_A_TIME = 1000
 """Compared in one go; some 5 ms. A switch with more is compared whole."""
 
@@ -261,7 +263,7 @@ class Reconciler:
         late = {c.switch for c in self._single.values() if now > c.give_up_s}
         for switch in sorted(late):
             out += self._fail(switch, NO_ANSWER, now)
-        if self._rollout is not None and now > self._give_up_s:
+        if self._rollout is not None and now > self._give_up_s and self._rollout.waiting_for:
             out += self._abandon(self._rollout.waiting_for, NO_ANSWER, now)
         return out
 
@@ -275,7 +277,8 @@ class Reconciler:
                 return self._continue()
             rollout = self._rollout
             assert rollout is not None
-            batches = rollout.advance()
+            is_old = any(self._want(s) is not t for s, t in rollout.desired.items())
+            batches = rollout.advance(now, is_old)
             out: list[Command] = [self._send(batch, rollout.plan_id) for batch in batches]
             if batches and rollout.phases_left:
                 longest = max(len(batch.messages) for batch in batches)
@@ -359,7 +362,7 @@ class Reconciler:
         often switches come and go."""
         if starting and not all(record.connects for record in self.records.values()):
             return True
-        if not self.in_state(SwitchState.READING):
+        if not any(_is_about_to_be_known(r, now) for r in self.records.values()):
             return False
         if self._held_since_s is None:
             self._held_since_s = now
@@ -436,6 +439,17 @@ class Reconciler:
             if r.foreign:
                 out.append(f"{r.name} holds {r.foreign} entries that are not Heald's")
         return out
+
+
+def _is_about_to_be_known(record: SwitchRecord, now: float) -> bool:
+    match record.state:
+        case SwitchState.READING:
+            return True
+        case SwitchState.FAILED:
+            return record.failures <= PATIENCE
+        case SwitchState.ABSENT:
+            return record.connects > 0 and now - record.since_s < READING_S
+    return False
 
 
 def _patience_s(messages: int) -> float:

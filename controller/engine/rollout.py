@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from controller.dataplane.diff import group_id_of, with_command_of
 from controller.dataplane.tables import Phase, SwitchTables, Updates
 
+LINGER_S = 0.5
+"""Packets that an ingress sent by the old rules are under way for so long after it has acknowledged
+the new ones: Open vSwitch goes on for some tens of ms with what it has cached."""
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseBatch:
@@ -32,6 +36,8 @@ class Rollout:
     _phases: list[Phase] = field(init=False)
     _waiting: dict[int, str] = field(init=False, default_factory=dict)
     _gone: set[str] = field(init=False, default_factory=set)
+    _has_sent: bool = field(init=False, default=False)
+    _removes_at_s: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._phases = sorted(phase for phase, batches in self.updates.messages.items() if batches)
@@ -54,9 +60,15 @@ class Rollout:
         """Those that still have to acknowledge a batch."""
         return frozenset(self._waiting.values())
 
-    def advance(self) -> list[PhaseBatch]:
-        """The batches to send now: all of the next phase once nothing is outstanding."""
+    def advance(self, now: float, is_urgent: bool) -> list[PhaseBatch]:
+        """The batches to send now: all of the next phase once nothing is outstanding, and nothing
+        is under way by what is to be removed. ``is_urgent``: others wait for the end of it."""
         while self._phases and not self._waiting:
+            if self._phases[0] >= Phase.REMOVE_FLOWS:
+                if self._removes_at_s is None:
+                    self._removes_at_s = now + (LINGER_S if self._has_sent else 0.0)
+                if now < self._removes_at_s and not is_urgent:
+                    return []
             phase = self._phases.pop(0)
             out = []
             for switch, messages in self.updates.messages[phase].items():
@@ -66,6 +78,7 @@ class Rollout:
                 out.append(PhaseBatch(switch, phase, batch, messages))
                 self._waiting[batch] = switch
             if out:
+                self._has_sent = True
                 return out
         return []
 

@@ -12,13 +12,12 @@ from controller.dataplane.ingress import respread
 from controller.engine import plan_codec
 from controller.engine.commands import FindBlackHoles, PlanKind, PlanRequest
 from controller.engine.events import BlackHolesFound, Compiled, Forecast, PlanMade, Respread
-from controller.engine.judging import evaluate, used, worth_committing
+from controller.engine.judging import certified, used, worth_committing
 from controller.engine.planning import make_plan
 from controller.engine.plans import differ_in_weights_only
 from controller.engine.pricing import priced
 from controller.engine.protecting import PROTECTING
 from controller.engine.repair import Crossings
-from controller.optimizer.certificate import gap
 from controller.optimizer.plan import Certificate, Plan
 
 
@@ -89,15 +88,12 @@ def _forecast(plan: Plan, best: Certificate, request: PlanRequest) -> Forecast:
     """Loads and certificate of the plan as of the request's snapshots, for which ``best`` has a
     lower bound."""
     fabric, demands, link_state = request.fabric, request.demands, request.link_state
-    mlu, load = evaluate(plan, fabric, demands, link_state)
-    bound = min(best.bound, mlu)
+    certificate, load = certified(plan, best, fabric, demands, link_state)
     return Forecast(
         (fabric.version, demands.version, link_state.version),
         {
             (arc.tail.switch, arc.tail.port): bps
             for arc, bps in zip(fabric.arcs, load.tolist(), strict=True)
         },
-        replace(
-            best, strategy=plan.certificate.strategy, mlu=mlu, bound=bound, gap=gap(mlu, bound)
-        ),
+        replace(certificate, strategy=plan.certificate.strategy),
     )

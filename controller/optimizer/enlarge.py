@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from controller.optimizer import kernels, portfolio
-from controller.optimizer.forest import Ids, join
+from controller.optimizer.forest import Ids, free, join
 from controller.optimizer.graph import Graph
 from controller.optimizer.kernels import flows
 from controller.optimizer.paths import Paths, load, normalised, spread, trace, utilisation
-from controller.optimizer.problem import Demand, Floats, Forest, Ints, Network
+from controller.optimizer.problem import Demand, Floats, Forest, Indices, Ints, Network
 
 ENOUGH = 1e-2
 """Over the bound of all ways; a forest is solved to half of it on the way there."""
@@ -55,7 +55,7 @@ def enlarge(
     reserved: Ids | None = None,
 ) -> Enlarged:
     """Add trees until the MLU is at most ``enough`` over that of any ways, or at most ``idle``; or
-    until egresses that could gain have ``most`` trees, or ``ROUNDS`` have passed.
+    until egresses that could gain have ``most`` trees or no ids left, or ``ROUNDS`` have passed.
 
     ``start[P]`` are shares to begin from, of the paths that the forest has. Trees keep their ids,
     those that are added have none that is ``reserved``.
@@ -71,9 +71,11 @@ def enlarge(
         mlu = _mlu(network, demand, paths, share)
         pricing = _Pricing(network, members, demand, paths, found.price, number)
         bound = max(bound, pricing.bound)
-        if mlu <= bound * (1 + enough):
+        if mlu <= max(idle, bound * (1 + enough)):
             break
-        egress, rows = pricing.trees(forest, min(MOST_AT_ONCE, 1 << number // 2), most, enough)
+        has = np.bincount(forest.egress, minlength=len(members))
+        room = np.minimum(most - has, free(forest, len(members), reserved))
+        egress, rows = pricing.trees(min(MOST_AT_ONCE, 1 << number // 2), room, enough)
         if not rows:
             break
         forest, before = join(network, forest, egress, rows, reserved), (forest, paths)
@@ -131,14 +133,13 @@ class _Pricing:
         start[list(self.members[g])] = 0.0
         return self.graph.distances(start, cost[self.graph.arcs], np.isfinite(start))
 
-    def trees(
-        self, forest: Forest, at_once: int, most: int, enough: float
-    ) -> tuple[list[int], list[Ints]]:
-        """Up to ``at_once`` trees for each egress whose demands would gain, where it has not
-        ``most`` yet; with their egresses."""
+    def trees(self, at_once: int, room: Indices, enough: float) -> tuple[list[int], list[Ints]]:
+        """Up to ``at_once`` trees for each egress whose demands would gain, where there is
+        ``room[G]`` for them; with their egresses. None where nothing has a price."""
         egress: list[int] = []
         rows: list[Ints] = []
-        has = np.bincount(forest.egress, minlength=len(self.members))
+        if not self.bound > 0:
+            return egress, rows
         gain = self.demand.rate_bps * np.where(self.least > 0, self.by_forest - self.least, 0.0)
         total = np.array([gain[who].sum() for who in self.of])
         gaining = np.argsort(-total, kind="stable")
@@ -147,7 +148,7 @@ class _Pricing:
         for g in np.sort(gaining[rest > max(enough / 4 * self.bound, total.sum() / 10)]).tolist():
             who = self.of[g]
             tree, cost = self.tree[g], self.cost.copy()
-            for left in range(min(at_once, most - has[g]), 0, -1):
+            for left in range(min(at_once, room[g]), 0, -1):
                 egress.append(g)
                 rows.append(tree)
                 if left > 1:

@@ -15,9 +15,10 @@ import numpy as np
 from controller.optimizer.family import Family
 from controller.optimizer.graph import Graph
 from controller.optimizer.plan import PATH_TREES
-from controller.optimizer.problem import Forest, Ints, Network, check_network
+from controller.optimizer.problem import Forest, Indices, Ints, Network, check_network
 
 TREE_IDS = range(PATH_TREES.start)
+_FOREST_IDS = frozenset(TREE_IDS)
 
 Ids = Mapping[int, Collection[int]]
 """Egress to ids, of trees or arcs; an egress without any may be absent."""
@@ -123,6 +124,14 @@ def join(
         ids += _unused(taken[g], 1, g)
         taken[g].add(ids[-1])
     return _forest(network, [*forest.egress.tolist(), *egress], ids, [*forest.next_arc, *rows])
+
+
+def free(forest: Forest, egresses: int, reserved: Ids | None = None) -> Indices:
+    """How many ids for more trees each egress has left, ``[G]``."""
+    taken: list[set[int]] = [set((reserved or {}).get(g, ())) for g in range(egresses)]
+    for g, tree_id in zip(forest.egress.tolist(), forest.tree_id.tolist(), strict=True):
+        taken[g].add(tree_id)
+    return np.array([len(TREE_IDS) - len(ids & _FOREST_IDS) for ids in taken], np.int64)
 
 
 def _unused(taken: set[int], count: int, egress: int) -> list[int]:

@@ -84,7 +84,7 @@ class Certificate:
     ``churn``: (share of the hash slots moved, MLU then) on the way from the weights before to the
     best ones, of which ``moved`` were worth it. ``proof``: what a second solver made of it; empty
     while nobody has asked. Of plans made against failures, ``failed_mlu`` is the MLU after the
-    worst of them alone, ``failure``, when demands have turned to their other trees;
+    worst of them alone, ``failure``, when demands have turned to their other trees, or before any;
     ``failed_bound`` no weights of these trees are below after some failure, however traffic turns;
     ``cut_off_bps`` is the most that any of them leaves without a way.
     """

@@ -11,6 +11,8 @@ from controller.cli import bench_optimizer
 from controller.cli.bench import bench
 from controller.lab import optimizers
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(autouse=True)
 def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,6 +139,17 @@ def test_strategies_stand_side_by_side_over_one_bound() -> None:
     assert all(each["mlu"] >= bound for each in found["plans"] for bound in bounds)
 
 
+def test_a_plan_against_failures_names_the_worst() -> None:
+    file = str(TOPOLOGIES / "leaf-spine-asymmetric.yaml")
+    assert report(file)["failure"] is None
+    found = report(file, "--strategy", "protect-node")["failure"]
+    assert found["name"].startswith(("link ", "switch "))
+    assert 0 < found["bound"] <= found["mlu"]
+    said = run(file, "--strategy", "protect-node").output
+    assert "protect-node, after any single failure: worst link " in said
+    assert found["name"] in said
+
+
 def test_the_traffic_that_is_shipped_fits_the_topologies_and_intents_that_it_names() -> None:
     rings = str(TOPOLOGIES / "traffic" / "two-rings.yaml")
     for name, bound in (("leaf-spine", 0.2), ("leaf-spine-asymmetric", 20 / 75)):

@@ -19,6 +19,8 @@ from controller.fabric.model import Fabric, Nic
 from tests.emulator.networks import install, network
 from tests.engine.test_every_failure import compiled, lost, pairs, things
 
+pytestmark = pytest.mark.once
+
 Pairs = frozenset[tuple[str, str]]
 
 SOURCE_PORTS = range(20000, 20004)

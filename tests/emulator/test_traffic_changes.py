@@ -28,6 +28,8 @@ from controller.openflow.model import ApplyActions, GroupType, Output, Port
 from tests.dataplane import fabrics
 from tests.emulator.networks import VERSION, install, network, with_capacity
 
+pytestmark = pytest.mark.once
+
 FABRICS = (
     with_capacity(fabrics.leaf_spine(3, 2, 2), 1e9, 2e9),
     with_capacity(fabrics.dual_homed(3, 2), 1e9, 2e9),

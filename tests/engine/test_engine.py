@@ -8,6 +8,7 @@ from controller.dataplane.tables import Phase, SwitchTables
 from controller.dataplane.walk import Walker, dead_ports
 from controller.engine import events as ev
 from controller.engine.commands import PlanKind
+from controller.engine.reconciler import READING_S
 from controller.engine.switches import SwitchState
 from controller.intents.model import IntentState
 from controller.openflow.decode import Description
@@ -160,6 +161,37 @@ def test_a_refused_change_is_tried_again_and_the_intent_says_so() -> None:
     world.pass_time(3)
     assert world.states["all"][-1] is IntentState.ACTIVE
     assert world.engine.problems() == []
+
+
+def test_others_do_not_build_on_what_a_switch_has_just_refused() -> None:
+    world = World(network := fabric(), {})
+    world.connect()
+    world.sent.clear()
+    world.refuse = {"spine1"}
+    world.event(ev.IntentsChanged(everyone(network)))
+
+    def is_led_in() -> bool:
+        return any(batch.phase >= Phase.INGRESS_GROUPS for batch in world.sent)
+
+    world.pass_time(0.75)
+    assert not is_led_in()
+    world.pass_time(READING_S)
+    # One that goes on refusing holds up nobody.
+    assert is_led_in()
+    assert world.engine.reconciler.records["spine1"].state is SwitchState.FAILED
+
+
+def test_others_do_not_build_on_a_switch_that_has_just_lost_its_session() -> None:
+    world = World(network := fabric(), {})
+    world.connect()
+    world.pass_time(1)
+    world.disconnect("spine1")
+    world.sent.clear()
+    world.event(ev.IntentsChanged(everyone(network)))
+    world.pass_time(1)
+    assert not world.sent
+    world.connect("spine1")
+    assert world.engine.committed
 
 
 def test_a_dead_link_loses_its_weight_without_a_solver() -> None:

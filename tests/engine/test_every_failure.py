@@ -26,6 +26,8 @@ from controller.openflow.model import Action, Field, SetField
 from tests.dataplane import fabrics
 from tests.dataplane.every_failure import EveryFailure, LoopError
 
+pytestmark = pytest.mark.once
+
 Failures = tuple[str, ...]
 
 

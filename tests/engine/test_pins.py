@@ -194,6 +194,7 @@ def test_a_pin_is_on_its_backup_at_once_and_stays_there_when_the_link_is_back() 
     # No time has passed: the plan was not put off until links are quiet.
     after = pin_of(world, "p")
     assert (after.primary, after.backup) == (before.backup, None)
+    world.pass_time(0.75)
     assert through(world, "h1", "h5", broken) == {("leaf1", other(spine), "leaf3")}
     world.link(broken, live=True)
     world.pass_time(3)

@@ -18,6 +18,8 @@ from controller.fabric.model import Fabric, Link
 from controller.optimizer.plan import Plan
 from tests.engine.world import World, everyone
 
+pytestmark = pytest.mark.once
+
 
 @cache
 def network(k: int) -> Fabric:
@@ -160,6 +162,8 @@ def test_new_intents_are_planned_while_links_keep_changing() -> None:
     world.link(world.network.links[0], live=False)
     world.advance(0.1)
     world.answer(asked)
+    # What the removed pairs may still have under way is waited for.
+    world.pass_time(1)
     assert_right(world)
     assert world.statuses["all"].observed_generation == 2
     assert world.engine.committed

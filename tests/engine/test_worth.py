@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from controller.engine import plan_codec
 from controller.engine.accepted import Accepted
 from controller.engine.commands import PlanKind, PlanRequest
 from controller.engine.events import Respread
-from controller.engine.judging import evaluate
+from controller.engine.judging import certified, evaluate, worth_committing
 from controller.engine.planning import make_plan
 from controller.engine.proving import Doubt, prove
 from controller.engine.repair import Crossings
@@ -91,6 +92,33 @@ def test_a_plan_against_failures_says_what_the_worst_one_leaves(strategy: str) -
     # Buckets are rounded for the fabric as it is; by as much a worst case may be off.
     assert worst <= worst_plain * 1.1
     assert plan_codec.decode(plan_codec.encode(plan)) == plan
+
+
+def test_the_bound_of_a_plan_against_failures_is_below_it_where_they_take_all_traffic() -> None:
+    fabric = fabrics.leaf_spine(2, 1, 1)
+    plan = make_plan(
+        fabric, fabrics.demands(fabric), None, None, strategy="protect-link", plan_id=1
+    )
+    certificate = plan.certificate
+    assert 0 < certificate.failed_bound <= certificate.failed_mlu == certificate.mlu
+    assert certificate.cut_off_bps > 0
+
+
+def test_a_plan_against_failures_is_worth_what_it_gains_after_them() -> None:
+    fabric = fabrics.random_graph(Random(6), 7, 8)
+    asked, state, random = fabrics.demands(fabric), healthy(fabric), np.random.default_rng(2)
+    rates = tuple(1e9 * random.lognormal(-2, 2) for _ in asked.rate_bps)
+    asked = replace(asked, rate_bps=rates)
+    plain = make_plan(fabric, asked, state, None, plan_id=1)
+    safe = make_plan(fabric, asked, state, plain, strategy="protect-link", plan_id=2)
+    (before, _), (after, _) = (
+        certified(plan, safe.certificate, fabric, asked, state) for plan in (plain, safe)
+    )
+    assert after == safe.certificate
+    assert before.failed_mlu > 1.06 * after.failed_mlu
+    assert before.mlu <= after.mlu
+    assert worth_committing(plain, safe, fabric, asked, state)
+    assert not worth_committing(safe, plain, fabric, asked, state)
 
 
 def test_a_second_solver_tightens_the_bound_of_the_plan_it_was_asked_about_only() -> None:

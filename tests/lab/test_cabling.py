@@ -17,6 +17,8 @@ from controller.cli.bench_fabric import fat_tree
 from controller.lab.emulated import EmulatedLab
 from controller.lab.session import LabController
 
+pytestmark = pytest.mark.once
+
 WAIT_S = 60.0
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from controller.cli.bench_fabric import fat_tree
 from controller.lab import failover
+
+pytestmark = pytest.mark.once
 
 BAR_S = 5 * 0.15
 

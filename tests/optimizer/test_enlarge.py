@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from controller.optimizer.certificate import Found
 from controller.optimizer.enlarge import ENOUGH, enlarge
-from controller.optimizer.forest import grow
+from controller.optimizer.forest import TREE_IDS, grow
 from controller.optimizer.instances import INSTANCES
-from controller.optimizer.problem import Demand, Network
+from controller.optimizer.paths import Paths, trace
+from controller.optimizer.problem import Demand, Floats, Network
 from tests.optimizer.graphs import demand, leaf_spine, network, path, solve
 from tests.optimizer.test_forest import check, meshes
 
@@ -91,6 +93,42 @@ def test_a_hot_pair_gets_every_spine_and_the_others_keep_few_trees() -> None:
     assert len(ways) >= 24
     assert trees[[0, 2, 3, 4, 5]].max() <= 8
     assert enlarge(net, members, few, asked, idle=10.0).forest is few
+
+
+def test_no_trees_are_added_once_weights_alone_leave_links_idle() -> None:
+    net = leaf_spine(6, 24, 1.0)
+    members = [[leaf] for leaf in range(6)]
+    asked = demand((a, b, 20.0 if (a, b) == (0, 1) else 0.1) for a in range(6) for b in range(6))
+    few = grow(net, members, 4)
+    best = solve(net, few, asked).mlu
+    paths = trace(net, few, asked)
+    one = np.zeros(len(paths))
+    one[paths.starts] = 1.0
+    wider = enlarge(net, members, few, asked, one, idle=best * 1.05)
+    assert wider.forest is few
+    assert wider.mlu <= best * 1.05
+
+
+def test_an_egress_without_an_id_left_keeps_the_trees_that_it_has() -> None:
+    net = network(6, [(0, n, 1.0) for n in range(1, 5)] + [(n, 5, 1.0) for n in range(1, 5)])
+    few = grow(net, [[5]], 2, sources=[0])
+    asked = demand([(0, 0, 4.0)])
+    gone = {0: set(TREE_IDS) - {0, 1, 7}}
+    wider = enlarge(net, [[5]], few, asked, reserved=gone)
+    assert sorted(wider.forest.tree_id.tolist()) == [0, 1, 7]
+
+
+def test_where_nothing_could_be_solved_no_trees_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = network(6, [(0, n, 1.0) for n in range(1, 5)] + [(n, 5, 1.0) for n in range(1, 5)])
+    few = grow(net, [[5]], 2, sources=[0])
+
+    def unsolved(net: Network, asked: Demand, paths: Paths, share: Floats, _: float) -> Found:
+        return Found(share, np.zeros(len(net.tail)), "none", 60.0)
+
+    monkeypatch.setattr("controller.optimizer.portfolio.optimum", unsolved)
+    wider = enlarge(net, [[5]], few, demand([(0, 0, 4.0)]))
+    assert wider.forest is few
+    assert wider.bound == 0
 
 
 def test_ids_that_are_reserved_are_not_given() -> None:

@@ -28,6 +28,8 @@ from tests.world.edits import COSMETIC, KINDS, Editor, hardware_of
 from tests.world.probes import Probe
 from tests.world.world import CONVERGE_S, SETTLED_S, World
 
+pytestmark = pytest.mark.once
+
 ALL: Mapping[str, IntentSpec] = {"all": Connectivity(Selector(all=True))}
 NETWORKS: Mapping[str, Callable[[], Fabric]] = {
     "leaf-spine": lambda: fabrics.leaf_spine(3, 2, 1),
@@ -308,6 +310,37 @@ def test_a_switch_of_a_new_name_is_known_after_a_restart() -> None:
     assert world.stored is not None
     assert again.engine.plan.id == world.stored.id
     assert held(again) == held(world)
+
+
+def test_what_is_stored_for_a_switch_that_goes_meanwhile_is_sent_to_nobody() -> None:
+    before = fabrics.leaf_spine(3, 2, 1)
+    gone = before.links[-1].a.switch
+    after = replace(
+        before,
+        switches=tuple(s for s in before.switches if s.name != gone),
+        links=tuple(link for link in before.links if gone not in (link.a.switch, link.b.switch)),
+        hosts=before.hosts[:-1],
+    )
+    world = at_rest(before, before)
+    world.queues["store"].hold(3.0)
+    world.want({**ALL, "two": Connectivity(Selector(hosts=("h1", "h2")))})
+    pause(world, 1.0)
+    world.edit(after)
+    world.queues["proof"].hold(10.0)
+    pause(world, 4.0)
+    plan = world.engine.plan
+    assert plan is not None and gone in {key.ingress for key in plan.weights}
+    world.hardware.set_link(before.links[0].name, False)
+    rest(world)
+    assert held(world) == {
+        after.switch_by_name[n].dpid: tables for n, tables in world.desired().items()
+    }
+
+
+def pause(world: World, seconds: float) -> None:
+    until = world.now + seconds
+    while world.now < until:
+        world.step()
 
 
 def test_a_link_that_has_come_is_used() -> None:

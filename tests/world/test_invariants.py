@@ -41,6 +41,7 @@ def test_there_is_something_to_hold() -> None:
     assert story.promises > 0
 
 
+@pytest.mark.once
 def test_a_seed_tells_the_same_history_whatever_the_order_of_sets() -> None:
     """Or who is told to try a seed again would see another one."""
 

@@ -15,6 +15,8 @@ from tests.dataplane.fabrics import packet
 from tests.world.probes import Probe
 from tests.world.world import CONVERGE_S, World
 
+pytestmark = pytest.mark.once
+
 FILES = sorted((Path(__file__).parents[2] / "topologies").glob("*.yaml"))
 WANTED = {"leaf-spine", "rail-optimised", "fat-tree", "dual-plane", "torus", "dragonfly"}
 WANTED |= {"two-sites", "edge"}
