@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from importlib import import_module
 
 import click
@@ -19,7 +22,7 @@ COMMANDS = {
     "emulate": "Every switch of a topology, without Open vSwitch and without root",
     "bench": "How large a fabric this machine's controller can carry",
     "warm-up": "Compile the optimizer's kernels, so that the first plan does not wait for it",
-    "topology": "Check, generate and show topology files",
+    "topology": "Make, check and compare topology files, and have the controller run one",
     "intent": "Apply, get, list, watch, delete and explain intents",
     "status": "How the controller, its switches and its intents fare",
     "switches": "Each switch: its session, what it is, what was last wrong with it",
@@ -77,4 +80,12 @@ def cli(ctx: click.Context, server: str | None) -> None:
 
 def main() -> None:
     require_own_packages()
-    cli(prog_name="heald")
+    try:
+        cli(prog_name="heald")
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # What is still buffered would fail again when the interpreter flushes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"heald: cannot write: {error.strerror}", err=True)
+        sys.exit(1)

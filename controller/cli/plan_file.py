@@ -12,7 +12,7 @@ import click
 
 from controller.cli import plan_report, plan_tables, render
 from controller.cli.plan_inputs import PlanInputError, read
-from controller.cli.topology_show import write
+from controller.cli.topology_show import alone_on_output, write
 from controller.engine import offline
 from controller.fabric.survey.svg import svg as as_svg
 from controller.optimizer import kernels
@@ -60,6 +60,7 @@ def plan_file(
     as_json: bool,
 ) -> None:
     """Plan by the first of ``strategies``, beside ``compare`` and the others; print or draw it."""
+    alone_on_output(svg, "-" if as_json else None)
     stages = Stages()
     stages.tell("reading files")
     try:

@@ -49,6 +49,7 @@ def show(file: str, svg: str | None, png: str | None, dot: str | None, as_json: 
     Tiers with their oversubscription, the bisection, shortest paths between edge switches, single
     points of failure, and what each failure costs all-to-all traffic under Heald's plan.
     """
+    alone_on_output(svg, dot, png, "-" if as_json else None)
     shown = "<stdin>" if file == "-" else click.format_filename(file)
     try:
         fabric = load(read_file(file, shown), shown)
@@ -67,6 +68,12 @@ def show(file: str, svg: str | None, png: str | None, dot: str | None, as_json: 
         _print(fabric)
 
 
+def alone_on_output(*files: str | None) -> None:
+    """Two things on standard output are nothing that a program can read."""
+    if files.count("-") > 1:
+        raise click.UsageError("only one drawing, or the JSON, can go to standard output")
+
+
 def write(file: str, data: bytes) -> None:
     """- is standard output; what cannot be written ends the command."""
     try:
@@ -74,6 +81,8 @@ def write(file: str, data: bytes) -> None:
             sys.stdout.buffer.write(data)
         else:
             Path(file).write_bytes(data)
+    except BrokenPipeError:
+        raise  # Whoever reads has enough: no mistake, and nothing to say.
     except OSError as error:
         click.echo(f"heald: {file} cannot be written ({error.strerror})", err=True)
         sys.exit(render.EXIT_WRONG_INPUT)

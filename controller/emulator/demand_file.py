@@ -53,8 +53,10 @@ def _values(given: Mapping[str, Any], fabric: Fabric) -> tuple[dict[str, Any], l
         else:
             near = did_you_mean(str(name), [*fabric.host_by_name, *fabric.nic_by_id])
             problems.append(f"`{key}`: there is no host or NIC {name!r}{near}")
+    if given.get("rate") is None:
+        return values, [*problems, "a demand needs `rate`: bits per second, like 10M"]
     try:
-        values["rate_bps"] = quantities.rate_bps(_scalar(given.get("rate")))
+        values["rate_bps"] = quantities.rate_bps(_scalar(given["rate"]))
     except ValueError as error:
         problems.append(f"`rate`: {error}")
     return values, problems

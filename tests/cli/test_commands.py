@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from heald import connectivity
 from tests.northbound.harness import Served, make_links, make_plan
 
 ROOT = Path(__file__).parents[2]
+FABRIC = "topologies/leaf-spine.yaml"
 FILE = """\
 intents:
   - name: train-a
@@ -301,3 +303,32 @@ def test_a_cable_to_a_port_without_a_link_is_exit_code_1(north: Served) -> None:
     done = run(north, "wiring")
     assert done.exit_code == 1
     assert "leaf2:13 is joined to spine1:2, which the topology does not have" in done.output
+
+
+def test_a_full_disk_is_said_in_a_line() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "heald", "topology", "generate", "leaf-spine"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "heald: cannot write: No space left on device\n"
+
+
+def test_a_reader_that_has_enough_of_a_drawing_is_no_mistake() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "heald", "topology", "show", FABRIC, "--svg=-"],
+            cwd=ROOT,
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "")

@@ -199,6 +199,12 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 3
 
 
+def test_a_drawing_and_json_do_not_go_to_one_output() -> None:
+    done = run(HALF, "--svg", "-", "--json")
+    assert done.exit_code == 2
+    assert "only one drawing, or the JSON" in done.output
+
+
 @pytest.mark.parametrize("option", ["--demands=x", "--intents=x", "--strategy=auto", "--svg=x"])
 def test_options_of_a_plan_without_a_controller_need_the_file(option: str) -> None:
     done = run(option)

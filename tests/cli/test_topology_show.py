@@ -144,3 +144,11 @@ def test_graphviz_reads_the_drawing() -> None:
 
 def test_what_cannot_be_written_is_said() -> None:
     assert show("torus", "--svg", "/nowhere/x.svg").exit_code == 2
+
+
+@pytest.mark.parametrize("options", [("--svg=-", "--json"), ("--svg=-", "--dot=-")])
+def test_two_things_do_not_go_to_one_output(options: tuple[str, ...]) -> None:
+    done = show("torus", *options)
+    assert done.exit_code == 2
+    assert "only one drawing, or the JSON" in done.stderr
+    assert done.stdout == ""

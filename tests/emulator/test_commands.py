@@ -186,6 +186,7 @@ def test_all_that_is_wrong_with_a_file_of_demands_is_said_at_once() -> None:
 - {from: h1, to: h1, rate: 10M, version: 5, dscp: 64, weight: 0}
 - {from: h1, to: h2, rate: fast, flows: many}
 - 7
+- {from: h1, to: h2}
 """
     with pytest.raises(DemandError) as error:
         demand_file.parse(text, "t.yaml", FABRIC)
@@ -200,6 +201,7 @@ def test_all_that_is_wrong_with_a_file_of_demands_is_said_at_once() -> None:
             " like 400G"
         ),
         "t.yaml: demand 4: it is not a mapping",
+        "t.yaml: demand 5: a demand needs `rate`: bits per second, like 10M",
     ]
 
 
