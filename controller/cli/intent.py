@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 
 import click
 from rich.table import Table
@@ -108,7 +109,7 @@ def watch(server: str | None, tenant: str, as_json: bool) -> None:
     """Print every change until Ctrl-C; goes on after a restart of the controller."""
     revision = 0
     out = render.console()
-    with render.controller(server) as client:
+    with render.controller(server) as client, suppress(KeyboardInterrupt):
         while True:
             try:
                 for event in client.watch(tenant, revision):

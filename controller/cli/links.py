@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import click
 from rich.console import Group
 from rich.live import Live
@@ -32,7 +34,7 @@ def links(server: str | None, watch: bool, names: tuple[str, ...], as_json: bool
     USED is all that the port sends, of the capacity. OWN (█ in the bar) is the part of it that
     Heald's traffic makes, which PLANNED foresaw; FOREIGN (▒) is the rest.
     """
-    with render.controller(server) as client:
+    with render.controller(server) as client, suppress(KeyboardInterrupt):
         reports = client.watch_links(names)
         if as_json:
             for report in reports:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -11,7 +13,7 @@ from controller.cli import render
 from controller.cli.topology_file import read_file
 from controller.fabric.errors import TopologyErrors
 from controller.fabric.load import load
-from heald import HealdError
+from heald import HealdError, UnreachableError
 from heald.v1 import fabric_pb2 as pb
 
 _SHOWN = 40
@@ -76,14 +78,22 @@ def apply(server: str | None, file: str, dry_run: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.pass_obj
 def watch(server: str | None, as_json: bool) -> None:
-    """Follow what becomes of edits, until Ctrl-C: taken into use, or refused and why."""
-    with render.controller(server) as client:
-        for event in client.watch_topology():
-            if as_json:
-                click.echo(render.to_json(event, indent=None))
-                continue
-            for line in _told(event):
-                click.echo(line)
+    """Follow what becomes of edits until Ctrl-C, also over a restart of the controller."""
+    connected = False
+    with render.controller(server) as client, suppress(KeyboardInterrupt):
+        while True:
+            try:
+                for event in client.watch_topology():
+                    connected = True
+                    if as_json:
+                        click.echo(render.to_json(event, indent=None))
+                    else:
+                        click.echo("\n".join(_told(event)))
+            except UnreachableError as error:
+                if not connected:
+                    raise
+                click.echo(f"heald: {error.message}; trying again", err=True)
+                time.sleep(1.0)
 
 
 def _told(event: pb.TopologyEvent) -> list[str]:

@@ -18,6 +18,8 @@ HELD = (
     "it holds rules of Heald, but this controller has never had an intent: start it with the state "
     "directory that they come from, or apply an intent, which replaces them"
 )
+TOLD = 20
+"""Problems of one kind that are told one by one."""
 AUDIT_S = 20.0
 """How old what is known of a switch may become before it is read again."""
 PHASE_TIMEOUT_S = 5.0
@@ -429,15 +431,21 @@ class Reconciler:
     def problems(self) -> list[str]:
         """In words, for people."""
         out = []
+        told: Counter[SwitchState] = Counter()
         for r in self.records.values():
             if r.state in (SwitchState.ABSENT, SwitchState.FAILED, SwitchState.HELD):
-                why = f": {r.trouble}" if r.trouble else ""
-                out.append(f"{r.name} is {r.state.value}{why}")
+                told[r.state] += 1
+                if told[r.state] <= TOLD:
+                    why = f": {r.trouble}" if r.trouble else ""
+                    out.append(f"{r.name} is {r.state.value}{why}")
             if r.missing_ports:
                 ports = ", ".join(map(str, r.missing_ports))
                 out.append(f"{r.name} lacks port {ports} of the topology")
             if r.foreign:
                 out.append(f"{r.name} holds {r.foreign} entries that are not Heald's")
+        for state, count in told.items():
+            if count > TOLD:
+                out.append(f"{count - TOLD} more switches are {state.value} (heald switches)")
         return out
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from controller.intents.demands import PinnedFlow
 from controller.intents.lifecycle import Reason
 from controller.intents.model import Protection
-from controller.intents.words import rate, short_name, time
+from controller.intents.words import rate, short_name, some, time
 from controller.optimizer.plan import Pin, PlacedFlow, Plan
 
 _FLOWS = 2
-_NAMES = 6
 REASONS = {
     "UNREACHABLE": Reason.UNROUTABLE,
     "SHADOWED": Reason.CONSTRAINED,
@@ -58,8 +57,8 @@ def _lack(found: list[tuple[PinnedFlow, Pin]], refused: bool) -> Lack:
 
 
 def words(flow: PinnedFlow, pin: Pin) -> str:
-    links = _listed(pin.binding)
-    rivals = _listed(tuple(map(short_name, pin.rivals)))
+    links = some(pin.binding)
+    rivals = some(tuple(map(short_name, pin.rivals)))
     match pin.shortage:
         case "UNREACHABLE":
             return f"no live path from {flow.id.ingress}" + (f", {links} down" if links else "")
@@ -70,7 +69,7 @@ def words(flow: PinnedFlow, pin: Pin) -> str:
             )
         case "CONSTRAINED":
             wanted = [
-                f"{what} {_listed(names)}"
+                f"{what} {some(names)}"
                 for what, names in (("includes", flow.include), ("avoids", flow.avoid))
                 if names
             ]
@@ -92,8 +91,3 @@ def words(flow: PinnedFlow, pin: Pin) -> str:
     full = f" on {links}" if links else ""
     where = f", where {rivals} reserved" if rivals else ""
     return f"{got} to be had{full}{where}"
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return ", ".join(names[:_NAMES]) + more

@@ -10,6 +10,7 @@ from controller.engine.events import WantedIntent
 from controller.engine.shortages import Lack
 from controller.intents.lifecycle import TRANSITIONS, Reason
 from controller.intents.model import IntentState, IntentStatus
+from controller.intents.words import some
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +126,15 @@ def _status(
     if lack is not None and lack.refused:
         return _as(intent, progress, IntentState.REJECTED, lack.reason, lack.message)
     mine = frozenset[str]().union(*(edges.get(nic, frozenset()) for nic in intent.endpoints))
-    absent = ", ".join(sorted(mine & progress.absent))
-    failed = ", ".join(sorted(mine & progress.failed))
+    absent = some(sorted(mine & progress.absent))
+    failed = some(sorted(mine & progress.failed))
     if progress.committed_serial < serial:
         if progress.installing:
             message = "switches are being programmed"
             return _as(intent, progress, IntentState.INSTALLING, Reason.INSTALLING, message)
         message = "waiting for switches to be read"
         if progress.absent:
-            message = f"waiting for {', '.join(sorted(progress.absent))} to connect"
+            message = f"waiting for {some(sorted(progress.absent))} to connect"
         return _as(intent, progress, IntentState.PLANNED, Reason.PLANNED, message)
     if absent and progress.starting:
         message = f"waiting for {absent}"

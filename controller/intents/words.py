@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _RATES = (("Tbit/s", 1e12), ("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3))
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
@@ -25,3 +27,10 @@ def time(seconds: float) -> str:
 def short_name(name: str) -> str:
     """Without what is the same for most: ``tenants/default/intents/a`` → ``a``."""
     return name.removeprefix("tenants/default/intents/")
+
+
+def some(names: Iterable[str], most: int = 6) -> str:
+    """``leaf1, leaf2, leaf3, leaf4, leaf5, leaf6 and 58 more``."""
+    listed = list(names)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more

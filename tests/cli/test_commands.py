@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from controller.cli.main import COMMANDS, cli
 from controller.fabric.model import PortRef
 from controller.intents.model import IntentState as S
 from controller.optimizer.plan import Pin, PlacedFlow
-from heald import connectivity
+from heald import Client, connectivity
 from tests.northbound.harness import Served, make_links, make_plan
 
 ROOT = Path(__file__).parents[2]
@@ -332,3 +333,17 @@ def test_a_reader_that_has_enough_of_a_drawing_is_no_mistake() -> None:
             check=False,
         )
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("command", ["intent watch", "topology watch", "links --watch"])
+def test_ctrl_c_ends_a_watch_as_its_help_says(
+    command: str, north: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Iterator[object]:
+        raise KeyboardInterrupt
+        yield
+
+    for name in ("watch", "watch_topology", "watch_links"):
+        monkeypatch.setattr(Client, name, interrupted)
+    done = run(north, *command.split())
+    assert (done.exit_code, done.output) == (0, "")

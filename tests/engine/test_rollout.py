@@ -1,4 +1,4 @@
-"""Rules go once nothing is under way by them."""
+"""Rules go once nothing is under way by them; of many alike problems a few are told."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import count
 
 from controller.dataplane.tables import Phase, SwitchTables, Updates
+from controller.engine.reconciler import Reconciler
 from controller.engine.rollout import LINGER_S, Rollout
 
 Messages = Mapping[Phase, Mapping[str, tuple[bytes, ...]]]
@@ -43,3 +44,10 @@ def test_they_do_not_hold_up_what_is_wanted_by_now() -> None:
 
 def test_alone_they_wait_for_nothing() -> None:
     assert sent(rollout(REMOVE), 5.0) == [Phase.REMOVE_FLOWS]
+
+
+def test_hundreds_of_absent_switches_are_counted_rather_than_listed() -> None:
+    said = Reconciler((f"leaf{i}" for i in range(300)), True).problems()
+    assert len(said) == 21
+    assert said[0] == "leaf0 is absent"
+    assert said[-1] == "280 more switches are absent (heald switches)"
