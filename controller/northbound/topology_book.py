@@ -94,8 +94,12 @@ class TopologyBook:
 
         async def change() -> None:
             nonlocal found
-            if isinstance(found, Fabric) and (wrong := self._other_fabric(text, name, found)):
-                found = wrong
+            if isinstance(found, Fabric):
+                found = (
+                    self._other_fabric(text, name, found)
+                    or self._other_switches(name, found)
+                    or found
+                )
             file = FileState(name, digest, found)
             source = self._running.source
             as_applied = source.applied and digest == source.file_digest
@@ -233,6 +237,16 @@ class TopologyBook:
             "or start another controller with a state directory of its own"
         )
         return (Problem(Provenance(name, line, 1), said),)
+
+    def _other_switches(self, name: str, found: Fabric) -> tuple[Problem, ...]:
+        """Another file was saved in this one's place, most likely; who means it can say so."""
+        if self.fabric.switch_by_dpid.keys() & found.switch_by_dpid.keys():
+            return ()
+        said = (
+            f"has none of the {len(self.fabric.switches)} switches that run (by their datapath ids)"
+            ": save the file of this fabric, or, if all of them are to go, use heald topology apply"
+        )
+        return (Problem(Provenance(name, 1, 1), said),)
 
     # ---- what is said --------------------------------------------------------------------------
 

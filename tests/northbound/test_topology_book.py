@@ -192,6 +192,25 @@ def test_another_fabric_is_refused(tell: Callable[[Story], None]) -> None:
     tell(story)
 
 
+def test_a_file_without_any_switch_that_runs_is_taken_only_if_somebody_says_so(
+    tell: Callable[[Story], None],
+) -> None:
+    async def story(controller: Controller) -> None:
+        book = await controller.start(A)
+        others = A.replace(b"dpid: 1}", b"dpid: 7}").replace(b"dpid: 2}", b"dpid: 8}")
+        await book.saved(others)
+        assert len(controller.taken) == 2
+        others = others.replace(b"dpid: 0x101}", b"dpid: 9}").replace(b"dpid: 7", b"dpid: 70")
+        others = others.replace(b"dpid: 8", b"dpid: 80")
+        await book.saved(others)
+        assert any("has none of the 3 switches that run" in each for each in book.problems())
+        assert len(controller.taken) == 2
+        await book.apply(others, "others.yaml", ANN)
+        assert set(controller.taken[-1].switch_by_dpid) == {70, 80, 9}
+
+    tell(story)
+
+
 def test_applying_does_the_same_and_says_that_the_file_differs(
     tell: Callable[[Story], None],
 ) -> None:
