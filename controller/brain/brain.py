@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from controller.brain import translate
+from controller.brain import status, translate
 from controller.brain.refusals import Refusal, Refusals
 from controller.brain.session_socket import SessionProcess
 from controller.brain.wanted import WantedIntents
@@ -34,7 +33,6 @@ from controller.northbound.book import IntentBook
 from controller.northbound.drains import DrainBook, Element, drained_links, renamed_elements
 from controller.northbound.ports import NetworkView
 from controller.openflow.wire import DecodeError
-from controller.optimizer import kernels
 from controller.optimizer.plan import Plan
 from controller.ovsdb.manager import OvsdbManager
 from controller.store.contract import Put, Store, StoreError
@@ -417,79 +415,13 @@ class Brain:
         return self._engine.wiring.report()
 
     def status(self) -> fabric_pb2.Status:
-        now, wall = time.monotonic(), time.time()
-        status = fabric_pb2.Status(
+        return status.report(
+            self._engine,
+            self._ovsdb,
+            (self._fast, self._proof, self._second),
+            tuple(dict.fromkeys(self._processes.values())),
+            self._refusals,
+            self._store_problem,
             epoch=self._epoch,
-            metrics_enabled=self._engine.metrics,
-            problems=[
-                *self._engine.problems(),
-                *self._ovsdb.book.problems(),
-                *self._ovsdb.queues.problems(),
-                *filter(None, [self._store_problem, kernels.problem]),
-            ],
-            processes={"brain": f"pid {os.getpid()}"},
+            started_s=self._started_s,
         )
-        status.start_time.FromNanoseconds(int(self._started_s * 1e9))
-        status.time.FromNanoseconds(int(wall * 1e9))
-        waiting = "starting" if kernels.is_complete() else "starting (compiling the optimizer)"
-        for worker in (self._fast, self._proof, self._second):
-            status.processes[f"worker {worker.name}"] = (
-                f"pid {worker.pid}" if worker.pid else waiting
-            )
-        refusals = self._refusals.recent(wall)
-        if refusals:
-            status.problems.append(
-                f"{refusals[-1].peer} was turned away: {refusals[-1].reason}"
-                + (f"; and {len(refusals) - 1} others" if len(refusals) > 1 else "")
-                + " (heald switches)"
-            )
-        for refusal in refusals:
-            refused = status.refused.add(
-                peer=refusal.peer, dpid=refusal.dpid, reason=refusal.reason
-            )
-            refused.time.FromNanoseconds(int(refusal.time_s * 1e9))
-        for process in dict.fromkeys(self._processes.values()):
-            status.processes[process.name] = "attached"
-        for repair in self._engine.repairs.last:
-            told = status.repairs.add(
-                plan=repair.plan_id,
-                gathered_s=repair.gathered_s - repair.heard_s,
-                planned_s=max(0.0, repair.planned_s - repair.gathered_s),
-                stored_s=max(0.0, repair.stored_s - repair.planned_s),
-                installed_s=max(0.0, repair.installed_s - repair.stored_s),
-                optimised_s=max(0.0, repair.optimised_s - repair.heard_s),
-                switches=repair.switches,
-                messages=repair.messages,
-            )
-            told.heard_time.FromNanoseconds(int((wall - now + repair.heard_s) * 1e9))
-        for record in self._engine.reconciler.records.values():
-            switch = status.switches.add(
-                name=record.name,
-                dpid=self._engine.fabric.switch_by_name[record.name].dpid,
-                connected=record.connected,
-                state=record.state.value,
-                detail=record.trouble,
-                peer=record.peer,
-                openflow=record.openflow,
-                connects=record.connects,
-                flows=len(record.installed.flows) if record.installed else 0,
-                groups=len(record.installed.groups) if record.installed else 0,
-                messages_sent=record.messages_sent,
-                missing_ports=record.missing_ports,
-                foreign_entries=record.foreign,
-                last_error=record.last_error,
-            )
-            if record.since_s:
-                switch.since.FromNanoseconds(int((wall - now + record.since_s) * 1e9))
-            if record.last_error:
-                switch.last_error_time.FromNanoseconds(
-                    int((wall - now + record.last_error_s) * 1e9)
-                )
-            if record.description is not None:
-                said = record.description
-                switch.description.manufacturer = said.manufacturer
-                switch.description.hardware = said.hardware
-                switch.description.software = said.software
-                switch.description.serial = said.serial
-                switch.description.datapath = said.datapath
-        return status
