@@ -62,3 +62,19 @@ def table_state(lab: Lab) -> Mapping[str, tuple[list[str], list[str]]]:
         s.name: (sorted(map(still, lab.flows(s.name))), sorted(lab.groups(s.name)))
         for s in lab.fabric.switches
     }
+
+
+def namespace(pid: int) -> str:
+    """Of the network."""
+    return str(Path(f"/proc/{pid}/ns/net").readlink())
+
+
+def all_namespaces() -> set[str]:
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                found.add(str((entry / "ns" / "net").readlink()))
+            except OSError:
+                continue
+    return found

@@ -20,6 +20,7 @@ from controller.lab.errors import LabError
 from controller.lab.handle import Lab
 from controller.lab.traffic import ForeignLoad, PathWatch, UdpFlow, tcp_throughput
 from controller.lab.wiring import scaled
+from mininet_tests.running import all_namespaces, namespace
 
 StartLab = Callable[..., Lab]
 
@@ -191,7 +192,7 @@ def test_a_cut_shows_as_a_gap(lab: Lab) -> None:
 def test_two_labs_run_side_by_side_and_leave_nothing(start_lab: StartLab, lab: Lab) -> None:
     other = start_lab(small_fabric())
     assert other.run_dir != lab.run_dir
-    assert _namespace(other.pid) != _namespace(lab.pid) != _namespace(os.getpid())
+    assert namespace(other.pid) != namespace(lab.pid) != namespace(os.getpid())
     lab.exec("h1", ["ping", "-c1", "-W2", "10.0.0.2"])
     assert other.flows("left") == []
     other.close()
@@ -204,13 +205,13 @@ def test_nothing_is_left_of_a_lab_whose_process_was_killed(start_lab: StartLab) 
     lab = start_lab(small_fabric())
     inside = lab.popen_in_namespace(["sleep", "1000"])
     in_host = lab.popen("h1", ["sleep", "1000"])
-    namespaces = {_namespace(lab.pid), *map(_namespace, lab.description.host_pids.values())}
+    namespaces = {namespace(lab.pid), *map(namespace, lab.description.host_pids.values())}
     os.kill(lab.pid, signal.SIGKILL)
     lab.process.popen.wait()
     assert lab.run_dir in rundir.remove_dead()
     assert not lab.run_dir.exists()
     assert inside.wait(5) == in_host.wait(5) == -signal.SIGKILL
-    assert namespaces.isdisjoint(_all_namespaces())
+    assert namespaces.isdisjoint(all_namespaces())
     lab.close()
 
 
@@ -271,18 +272,3 @@ def _wait(read: Callable[[], str], wanted: str, timeout_s: float = 5.0) -> str:
     while wanted not in (text := read()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return text
-
-
-def _namespace(pid: int) -> str:
-    return str(Path(f"/proc/{pid}/ns/net").readlink())
-
-
-def _all_namespaces() -> set[str]:
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.add(str((entry / "ns" / "net").readlink()))
-            except OSError:
-                continue
-    return found

@@ -9,7 +9,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 from controller.lab import requirements, rundir
+from mininet_tests.running import all_namespaces, namespace, wait_for
 
 TOPOLOGY = """
 fabric: small
@@ -244,14 +244,18 @@ def test_a_lab_that_is_killed_leaves_nothing(
     assert lab.stdin is not None
     lab.stdin.write("allow all\nflood h1 h3 2M &\nh1 sleep 1000 & \nflood h2 h4 1M for=1000\n")
     lab.stdin.flush()
-    wait_until(lambda: len(commands_of(found)) >= 2 and "sleep" in " ".join(commands_of(found)))
+    wait_for(
+        "all is at work",
+        lambda: len(commands_of(found)) >= 2 and "sleep" in " ".join(commands_of(found)),
+        100,
+    )
     lab.send_signal(signal.SIGKILL)
     lab.wait()
     # The lab sees that who held it has gone, and ends all by itself.
-    wait_until(lambda: not Path(found["run_dir"]).exists())
+    wait_for("the lab is gone", lambda: not Path(found["run_dir"]).exists(), 100)
     check_nothing_is_left(found)
     # The last thing that the lab's own process does is to remove its directory.
-    wait_until(lambda: namespaces.isdisjoint(all_namespaces()))
+    wait_for("its namespaces go", lambda: namespaces.isdisjoint(all_namespaces()), 100)
     assert interfaces() == before
 
 
@@ -300,31 +304,9 @@ def environment(pid: int) -> str:
         return ""
 
 
-def namespace(pid: int) -> str:
-    return str(Path(f"/proc/{pid}/ns/net").readlink())
-
-
-def all_namespaces() -> set[str]:
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.add(str((entry / "ns" / "net").readlink()))
-            except OSError:
-                continue
-    return found
-
-
 def interfaces() -> set[str]:
     """Of the namespace that tests run in, by names that labs give."""
     path = shutil.which("ip", path=requirements.search_path())
     assert path is not None
     shown = subprocess.run([path, "-j", "link"], capture_output=True, text=True, check=True).stdout
     return {each["ifname"] for each in json.loads(shown)}
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 100.0) -> None:
-    end_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end_s, "it never came"
-        time.sleep(0.05)
